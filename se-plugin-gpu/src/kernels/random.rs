@@ -10,6 +10,8 @@ const PHILOX: i64 = 1;
 const ANY: i64 = 3;
 /// A run of a kernel with a state skips this many counters for each of its numbers, however many it uses.
 const RESERVED: u128 = 256;
+/// The number of [`key_and_counter`] in the shader.
+const OF_SEED: u32 = 4;
 
 /// The numbers with which a kernel fills its output.
 #[derive(Clone, Copy)]
@@ -125,7 +127,30 @@ fn with_state(
     random(context, op, distribution, state.take(out.len()), &out)
 }
 
+/// Mixes a seed into a key and a counter. TensorFlow has a kernel for the CPU only, for which each random tensor would copy its seed
+/// to the host.
+fn key_and_counter(context: &Run<'_>, op: &'static str) -> Result<()> {
+    let seed = context.input(0)?;
+    ensure!(
+        seed.shape() == [2],
+        wrong(format!("seed must have shape [2], and not {:?}", seed.shape()))
+    );
+    let (key, counter) = (output(context, 0, &[1])?, output(context, 1, &[2])?);
+    let none = Operand::Value(0);
+    Launch {
+        op,
+        shader: shader!("random"),
+        constants: &[element_type(seed.dtype())?, OF_SEED, 1],
+        operands: &[(&seed).into(), (&counter).into(), none, (&key).into(), none, none],
+        numbers: &[1, 1],
+        groups: groups(1),
+    }
+    .enqueue(context)
+}
+
 kernels! {
+    types (Tseed = [i32, i64])
+    "StatelessRandomGetKeyCounter" KeyAndCounter () = |run, op| key_and_counter(run, op);
     types (dtype = [f32, f16, bf16])
     "StatelessRandomUniformV2" StatelessUniform (host_memory("shape", "alg")) =
         |run, op| with_inputs(run, op, Uniform);

@@ -11,11 +11,13 @@ layout(constant_id = 1) const uint DISTRIBUTION = 0;
 layout(constant_id = 2) const bool ARE_TENSORS = false;
 
 const uint UNIFORM = 0, NORMAL = 1, TRUNCATED_NORMAL = 2, INTEGERS = 3;
+// Not numbers, but a key and a counter, from a seed of two integers.
+const uint OF_SEED = 4;
 // So many counters are for each four numbers of a truncated normal distribution, which takes as many as it needs.
 const uint RESERVED = 256;
 
 layout(push_constant, scalar) uniform Push {
-    // The key and the counter, or where they are.
+    // The key and the counter, or where they are. For `OF_SEED` the key is the seed, and the output the key.
     uint64_t key, counter, counter_high, out_;
     // Of integers the least, and how many there are; 0 means all.
     uint64_t least, range;
@@ -95,7 +97,23 @@ void store_integers(uint i, uvec4 bits) {
     }
 }
 
+uint64_t seed(uint i) {
+    return TYPE == T_I64 ? uint64_t(U64(push.key).v[i]) : uint64_t(int64_t(int(U32(push.key).v[i])));
+}
+
+// Mixes a seed as TensorFlow does: into the key, and the upper half of the counter.
+void store_key_and_counter() {
+    uvec4 mix = bits_of(0x02461e293ec8f720ul, seed(0), seed(1), 0);
+    U64(push.out_).v[0] = int64_t(packUint2x32(uvec2(mix.x, mix.y)));
+    U64(push.counter).v[0] = 0;
+    U64(push.counter).v[1] = int64_t(packUint2x32(uvec2(mix.z, mix.w)));
+}
+
 void main() {
+    if (DISTRIBUTION == OF_SEED) {
+        if (gl_GlobalInvocationID.x == 0) store_key_and_counter();
+        return;
+    }
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
     uint64_t key = push.key, low = push.counter, high = push.counter_high;
     if (ARE_TENSORS) {

@@ -8,8 +8,7 @@ from tensorflow.python.eager import context
 TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
 DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
 # What is in host memory on every device, or brings something there.
-HOST = {"_Arg", "_DeviceArg", "_Retval", "_DeviceRetval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp", "Identity", "IteratorGetNext",
-        "StatelessRandomGetKeyCounter"}
+HOST = {"_Arg", "_DeviceArg", "_Retval", "_DeviceRetval", "_Send", "_Recv", "_HostSend", "_HostRecv", "Const", "NoOp", "Identity", "IteratorGetNext"}
 # Of these types are shapes, axes and the seeds of random numbers.
 HOST_TYPES = {dtype.as_datatype_enum for dtype in (tf.int32, tf.int64, tf.uint32)}
 

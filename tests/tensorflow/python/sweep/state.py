@@ -26,6 +26,11 @@ def randoms():
     # Without seeds no two kernels have the same, such as those for the two types of shapes.
     case("RandomUniform", lambda: tf.constant([np.all(raw.RandomUniform(shape=np.int32([8]), dtype=tf.float32) == raw.RandomUniform(
         shape=np.int64([8]), dtype=tf.float32))]))
+    for seed in ([1, 2], [-3, 1 << 30], [-(1 << 40), (1 << 62) + 5], [0, -1]):
+        for dtype in ("int32", "int64"):
+            op = "StatelessRandomGetKeyCounter"
+            if np.abs(seed).max() < 1 << 31 or dtype == "int64":
+                case(op, lambda seed: list(raw.StatelessRandomGetKeyCounter(seed=seed)), np.array(seed, dtype))
     key = np.uint64([0x123456789abcdef0])
     for dtype in (tf.int32, tf.int64, tf.uint32, tf.uint64):
         for shape in ([], [0], [1], [3], [5, 7], [70001]):
@@ -39,6 +44,7 @@ def randoms():
                                                           for shape in ([3], [], [0], [5, 70])])
     case("StatelessRandomUniformIntV2", lambda key, counter: raw.StatelessRandomUniformIntV2(shape=[3], key=key, counter=counter, alg=1, minval=5, maxval=5),
          key, np.uint64([0, 0]), fails="Need minval < maxval")
+    case("StatelessRandomGetKeyCounter", call("StatelessRandomGetKeyCounter", seed=None), np.int64([1, 2, 3]), fails="seed must have shape")
     for alg, key, text in [(2, [1], "algorithm"), (1, [1, 2], "key")]:
         case("StatelessRandomUniformV2", call("StatelessRandomUniformV2", shape=[3], key=None, counter=None, alg=alg, dtype=tf.float32),
              np.uint64(key), np.uint64([1, 2]), fails=text)

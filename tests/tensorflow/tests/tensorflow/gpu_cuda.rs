@@ -31,6 +31,7 @@ fn operations_answer_as_on_the_cpu() {
         "ArgMax",
         "MatMul",
         "SelectV2",
+        "StatelessRandomGetKeyCounter",
         "StatelessTruncatedNormalV2",
         "StridedSlice",
         "TensorScatterAdd",
