@@ -1,6 +1,7 @@
-//! The graph pass: finds batch normalization, and fuses chains of elementwise ops into one launch.
+//! The graph pass: finds batch normalization, merges equal nodes, and fuses chains of elementwise ops into one launch.
 
 mod all_finite;
+mod common;
 mod matcher;
 mod normalization;
 mod ops;
@@ -72,6 +73,7 @@ fn can_fuse<P: GpuPlatform>() -> bool {
 
 /// Fuses all trees of a graph that are on devices of this type.
 fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
+    common::merge(graph, |node| is_placed_on(node, device_type), ops::is_pure)?;
     let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
     let trees = matcher::find(graph, |node| kind(node, device_type), limits)?;
     let mut removed = HashMap::new();

@@ -51,7 +51,7 @@ const CONTROL_FLOW: [&str; 12] = [
 ];
 
 /// Ops of memory that changes: a reader also sees later changes.
-const REFERENCES: [&str; 6] =
+pub(super) const REFERENCES: [&str; 6] =
     ["Variable", "VariableV2", "TemporaryVariable", "InplaceUpdate", "InplaceAdd", "InplaceSub"];
 
 /// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one
@@ -84,6 +84,13 @@ pub(crate) fn find<K: PartialEq>(
         }
     }
     Ok(trees)
+}
+
+/// Returns the names of the nodes with which a node has to be placed.
+pub(super) fn placed_with(node: &Node<'_>) -> Vec<String> {
+    let classes = node.attr::<Vec<String>>("_class").unwrap_or_default();
+    let names = classes.iter().filter_map(|class| class.strip_prefix("loc:@"));
+    names.map(str::to_owned).collect()
 }
 
 struct Search<'g, 'a, K> {
@@ -123,9 +130,8 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
                     Input::Control { .. } => is_awaited[from] = true,
                 }
             }
-            for class in node.attr::<Vec<String>>("_class").unwrap_or_default() {
-                let other = class.strip_prefix("loc:@").and_then(|name| places.get(name));
-                if let Some(&other) = other.filter(|&&other| other != at) {
+            for name in placed_with(node) {
+                if let Some(&other) = places.get(&*name).filter(|&&other| other != at) {
                     is_named[other] = true;
                 }
             }

@@ -96,5 +96,13 @@ impl Computation {
     }
 }
 
+/// Returns whether equal nodes with this one's op compute the same, in any type. Other ops have that, too; these compute
+/// scalars of optimizers.
+pub(super) fn is_pure(node: &Node<'_>) -> bool {
+    let mut elementwise = [FUSIBLE, PREDICATES, LOGICAL].into_iter().flatten();
+    elementwise.any(|(op, ..)| *op == node.op())
+        || ["Cast", "Identity", "Select", "SelectV2"].contains(&node.op())
+}
+
 /// The types, other than floats and bool, that are converted in trees.
 const WHOLE: [DType; 4] = [DType::Int8, DType::Uint8, DType::Int32, DType::Int64];

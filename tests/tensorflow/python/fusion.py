@@ -8,6 +8,7 @@
     controls         what waits, or is waited for, keeps its order
     functions[=sample]  gradients, branches and loops have the CPU's results
     session          what a session fetches or feeds in the middle of a tree has its value, and references are read in time
+    common           what depends on equal reads of a variable is computed once, unless a write is between them
     chains           many trees in a row that wait for each other
     exports          a graph that is converted has no op of the plugin
     off              nothing is fused
@@ -487,6 +488,75 @@ def chains(_):
     check(np.allclose(found, [0.5 - 300 * 0.25, 2.0 - 300 * 4.0]), found)
 
 
+def common(_):
+    as_written()
+    rates = [numbers((3,), tf.float32) for _ in range(6)]
+
+    def made(device):
+        with tf.device(device):
+            return tf.Variable(3, dtype=tf.int64), tf.Variable(0.5)
+
+    def power(count):
+        return raw.Pow(x=tf.constant(0.9), y=raw.Cast(x=count.read_value() + tf.constant(1, tf.int64), DstT=tf.float32))
+
+    # As an optimizer of Keras for six variables, before the number of its steps changes.
+    def optimizer(count, _, xs):
+        found = [raw.Mul(x=x, y=power(count)) for x in xs]
+        count.assign(count.read_value() + tf.constant(1, tf.int64))
+        return found
+
+    def between(count, factor, xs):
+        first = power(count) * factor.read_value()
+        count.assign(count.read_value() + 2)
+        second = power(count) * factor.read_value()
+        factor.assign(factor * 3.0)
+        return first * xs[0], second * xs[1], power(count) * factor.read_value()
+
+    def branch(count, factor, xs):
+        first = power(count) * factor.read_value()
+        if xs[0][0] > 0.0:
+            second = power(count)
+            factor.assign(factor + 1.0)
+            count.assign(count - 1)
+            third = power(count) + second
+        else:
+            third = power(count) * 2.0
+        return first, third, power(count) * factor.read_value()
+
+    def call(count, factor, xs):
+        @tf.function
+        def inner():
+            count.assign_add(1)
+            factor.assign(factor + 1.0)
+
+        first = power(count)
+        inner()
+        return first, power(count) * factor.read_value() * xs[0]
+
+    def loop(count, factor, xs):
+        for at in tf.range(3):
+            xs = [x * power(count) * power(count) * factor.read_value() for x in xs]
+            count.assign(count + tf.cast(at, tf.int64))
+        return xs
+
+    for function in (optimizer, between, branch, call, loop):
+        ran = {}
+        for device in (DEVICE, CPU):
+            count, factor = made(device)
+            with tf.device(device):
+                xs = on(device, rates)
+                step = tf.function(lambda xs, count=count, factor=factor: function(count, factor, xs))
+                all_ = [tf.nest.flatten(step([x * sign for x in xs])) for sign in (1.0, -1.0, 1.0)]
+                results = [y.numpy() for y in tf.nest.flatten(all_)] + [count.numpy(), factor.numpy()]
+            ran[device] = results
+        for at, (a, b) in enumerate(zip(ran[DEVICE], ran[CPU])):
+            check(near(a, b, TOLERANCE[tf.float32]), "%s, value %d: %r and on the CPU %r" % (function.__name__, at, a, b))
+    count, _ = made(DEVICE)
+    _, ran = launches(traced(lambda *xs: optimizer(count, None, xs)), on(DEVICE, rates))
+    expected = {"AddV2": 1, FUSED: 1, "Mul": 6}
+    check(ran == expected, "an optimizer takes the launches %r and not %r" % (dict(ran), expected))
+
+
 def exports(_):
     """A graph that is rewritten and not run has TensorFlow's ops alone."""
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
@@ -503,8 +573,8 @@ def off(_):
     compare(lambda x, y: raw.Tanh(x=raw.AddV2(x=x, y=y)), inputs, "a chain", {"AddV2": 1, "Tanh": 1})
 
 
-STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "chains": chains, "exports": exports,
-         "off": off}
+STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "chains": chains,
+         "exports": exports, "off": off}
 
 tf.get_logger().setLevel("ERROR")
 tf.config.set_soft_device_placement(False)
