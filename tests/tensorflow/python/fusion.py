@@ -23,13 +23,14 @@ import sys
 import numpy as np
 import tensorflow as tf
 
+from fusion_ops import COMPARISONS, cast, functions, random, tree
+
 TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
 DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
 FUSED = "RustGpuElementwise"
 # Largest difference to the CPU, relative to the larger of 1 and the magnitude.
 TOLERANCE = {tf.float32: 2e-5, tf.float16: 4e-3, tf.bfloat16: 3e-2}
 
-random = np.random.default_rng(7)
 raw = tf.raw_ops
 
 
@@ -105,37 +106,6 @@ def as_written(on_=True):
     tf.config.optimizer.set_experimental_options({"arithmetic_optimization": not on_, "constant_folding": not on_, "remapping": not on_})
 
 
-# The arguments of each op, and where its inputs are.
-ONE = "Relu Relu6 Elu Selu Softplus Softsign".split()
-ONE_X = ("Sigmoid Tanh Sqrt Rsqrt Exp Expm1 Log Log1p Sin Cos Erf Erfc Floor Ceil Round Rint Reciprocal Inv Neg Abs Square "
-         "Sign").split()
-TWO = ("Div RealDiv FloorDiv FloorMod DivNoNan MulNoNan Pow Xlogy Xdivy AddV2 Add Sub Mul Maximum Minimum "
-       "SquaredDifference").split()
-FEATURES = "ReluGrad Relu6Grad SoftplusGrad SoftsignGrad".split()
-OUTPUTS = "EluGrad SeluGrad".split()
-SLOPES = "SigmoidGrad TanhGrad SqrtGrad RsqrtGrad ReciprocalGrad InvGrad".split()
-
-
-def functions():
-    """Each op that can be fused: its name, how many inputs it has, and a function."""
-    for op in ONE:
-        yield op, 1, lambda x, op=op: getattr(raw, op)(features=x)
-    for op in ONE_X:
-        yield op, 1, lambda x, op=op: getattr(raw, op)(x=x)
-    for op in TWO:
-        yield op, 2, lambda x, y, op=op: getattr(raw, op)(x=x, y=y)
-    yield "Atan2", 2, lambda x, y: raw.Atan2(y=x, x=y)
-    for op in FEATURES:
-        yield op, 2, lambda x, y, op=op: getattr(raw, op)(gradients=x, features=y)
-    for op in OUTPUTS:
-        yield op, 2, lambda x, y, op=op: getattr(raw, op)(gradients=x, outputs=y)
-    for op in SLOPES:
-        yield op, 2, lambda x, y, op=op: getattr(raw, op)(y=x, dy=y)
-    for alpha in (0.3, 1.5):
-        yield "LeakyRelu", 1, lambda x, alpha=alpha: raw.LeakyRelu(features=x, alpha=alpha)
-        yield "LeakyReluGrad", 2, lambda x, y, alpha=alpha: raw.LeakyReluGrad(gradients=x, features=y, alpha=alpha)
-
-
 def ops(sample):
     as_written()
     special = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -1.5, 7.0, 100.0, np.inf, -np.inf, np.nan]
@@ -154,13 +124,6 @@ def ops(sample):
             compare(chain, inputs, "%s of %s" % (op, dtype.name), {FUSED: 1}, cpu=False)
     casts()
     choices()
-
-
-def cast(x, dtype):
-    return x if x.dtype == dtype else raw.Cast(x=x, DstT=dtype)
-
-
-COMPARISONS = "Less LessEqual Greater GreaterEqual Equal NotEqual".split()
 
 
 def choices():
@@ -217,42 +180,12 @@ def casts():
                 compare(middle, [x, y], "from %s to %s and back" % (source.name, target.name), {FUSED: 1}, cpu=False)
 
 
-# Those in whose results errors do not grow.
-CALM = dict(one="Sigmoid Tanh Relu Relu6 Elu Softsign Erf Sin Neg Abs".split(), two="AddV2 Sub Mul Maximum Minimum".split())
-
-
-def tree(depth, leaves, types, dtype):
-    """A random function of a list of tensors, with steps of these types and results of one of them."""
-    if depth == 0 or random.random() < 0.15:
-        at = int(random.integers(leaves))
-        return lambda inputs: cast(inputs[at], dtype)
-    kind = random.random()
-    if kind < 0.1:
-        inner = tree(depth - 1, leaves, types, types[int(random.integers(len(types)))])
-        return lambda inputs: cast(inner(inputs), dtype)
-    if kind < 0.2:
-        # A minimum or a maximum, or one of two that are equal.
-        op = str(random.choice(COMPARISONS))
-        first, second = (tree(depth - 1, leaves, types, dtype) for _ in range(2))
-
-        def choice(inputs):
-            x, y = first(inputs), second(inputs)
-            return raw.SelectV2(condition=getattr(raw, op)(x=x, y=y), t=x, e=y)
-        return choice
-    if kind < 0.4:
-        op = str(random.choice(CALM["one"]))
-        key = "features" if op in ONE else "x"
-        inner = tree(depth - 1, leaves, types, dtype)
-        return lambda inputs: getattr(raw, op)(**{key: inner(inputs)})
-    op = str(random.choice(CALM["two"]))
-    first, second = (tree(depth - 1, leaves, types, dtype) for _ in range(2))
-    return lambda inputs: getattr(raw, op)(x=first(inputs), y=second(inputs))
-
-
 def trees(count):
     fused = 0
-    shapes = [(), (1,), (5,), (3, 1), (3, 5), (2, 3, 5), (2, 1, 1), (1, 5), (2, 3, 1)]
     for turn in range(int(count)):
+        # Eight neighbours are two times four, which are computed at once.
+        width = 5 + 3 * (turn // 4 % 2)
+        shapes = [(), (1,), (width,), (3, 1), (3, width), (2, 3, width), (2, 1, 1), (1, width), (2, 3, 1)]
         dtype = list(TOLERANCE)[turn % 3]
         # Half of them as TensorFlow rewrites them, which the device does not compute alike op by op.
         exact = turn % 2 == 0
