@@ -97,7 +97,7 @@ pub(super) fn with<R>(
     let (from, to) = (element_type(input)?, element_type(out)?);
     // Conversions to or from a float are computed with floats.
     let shader = shader_of(number, if is_float(out) { out } else { input });
-    let is_wide = is_wide([input, out], len, axes, operands);
+    let is_wide = is_float(input) && is_float(out) && is_wide(len, axes, operands);
     then(&Launch {
         op,
         shader,
@@ -108,12 +108,15 @@ pub(super) fn with<R>(
     })
 }
 
-/// Returns whether four results can be computed at once: of floats, which are neighbours along the last axis, and aligned.
-fn is_wide(types: [DType; 2], len: usize, axes: &[Strides<2>], operands: &[Operand<'_>]) -> bool {
+/// Returns whether four results can be computed at once: of elements that are neighbours along the last axis, and aligned.
+pub(super) fn is_wide<const N: usize>(
+    len: usize,
+    axes: &[Strides<N>],
+    operands: &[Operand<'_>],
+) -> bool {
     let Some((last, outer)) = axes.split_last() else { return false };
     let is_whole = |stride: &usize| stride.is_multiple_of(4);
-    types.into_iter().all(is_float)
-        && len.is_multiple_of(4)
+    len.is_multiple_of(4)
         && (outer.is_empty() || last.len.is_multiple_of(4))
         && last.strides.iter().all(|stride| *stride <= 1)
         && outer.iter().all(|axis| axis.strides.iter().all(is_whole))

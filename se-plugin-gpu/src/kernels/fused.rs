@@ -187,7 +187,10 @@ impl Fused {
         out: &DeviceTensor,
         axes: &[Strides<MOST_INPUTS>],
     ) -> Result<()> {
-        let mut constants = [0; 4 + 2 * MOST_STEPS];
+        let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
+        let is_wide = self.types.iter().chain([&out.dtype()]).all(|dtype| TYPES.contains(dtype))
+            && elementwise::is_wide(out.len(), axes, &operands);
+        let mut constants = [0; 5 + 2 * MOST_STEPS];
         let mut types = element_type(out.dtype())? << 24;
         for (at, &dtype) in self.types.iter().enumerate() {
             types |= element_type(dtype)? << (4 * at);
@@ -198,6 +201,7 @@ impl Fused {
             axes.len() as u32,
             self.steps.len() as u32,
         ]);
+        constants[4 + 2 * MOST_STEPS] = is_wide.into();
         let (steps, alphas) = constants[4..].split_at_mut(MOST_STEPS);
         for (place, step) in steps.iter_mut().zip(&self.steps) {
             *place = Step { op: step.number(), ..*step }.to_attribute()?;
@@ -210,14 +214,13 @@ impl Fused {
             numbers.push(axis.len as u32);
             numbers.extend(axis.strides[..inputs.len()].iter().map(|&stride| stride as u32));
         }
-        let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
         Launch {
             op: OP,
             shader: self.shader(),
             constants: &constants,
             operands: &operands,
             numbers: &numbers,
-            groups: groups(out.len()),
+            groups: groups(if is_wide { out.len() / 4 } else { out.len() }),
         }
         .enqueue(context)
     }

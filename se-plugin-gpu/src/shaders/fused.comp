@@ -30,6 +30,9 @@ layout(constant_id = 16) const uint ALPHA_4 = 0;
 layout(constant_id = 17) const uint ALPHA_5 = 0;
 layout(constant_id = 18) const uint ALPHA_6 = 0;
 layout(constant_id = 19) const uint ALPHA_7 = 0;
+// Whether four results are computed at once, of floats and bools only: along the last axis each input has neighbours that are
+// aligned, or one element for all.
+layout(constant_id = 20) const bool IS_WIDE = false;
 
 // The addresses of the inputs and of the output, two words each; the number of elements; for each axis its length, and how far
 // each input steps along it.
@@ -41,6 +44,25 @@ uint64_t address(uint i) { return packUint2x32(uvec2(push.words[2 * i], push.wor
 const uint SELECT = 91;
 
 float rounded_to(float x, uint type) { return type == T_BOOL ? flag(x != 0.0f) : rounded(x, type); }
+
+// An element of an input, or four neighbours of which the first is at a multiple of four.
+vec4 elements(uint64_t at, uint i, uint stride, uint type) {
+    if (!IS_WIDE || stride == 0u) return vec4(load(at, i, type));
+    if (type == T_BOOL) {
+        uint bits = U32(at).v[i / 4];
+        return vec4(flag((bits & 0xffu) != 0u), flag((bits & 0xff00u) != 0u), flag((bits & 0xff0000u) != 0u), flag(bits >> 24 != 0u));
+    }
+    return load_four(at, i / 4, type);
+}
+
+void store_elements(uint64_t at, uint i, uint type, vec4 x) {
+    if (!IS_WIDE) store(at, i, type, x[3]);
+    else if (type == T_BOOL) U32(at).v[i] = uint(x[0]) | uint(x[1]) << 8 | uint(x[2]) << 16 | uint(x[3]) << 24;
+    else store_four(at, i, type, x);
+}
+
+// Drops the first of four numbers and appends one. Indices that a loop counts would put them in memory, unless a driver unrolls it.
+vec4 next(vec4 x, float last) { return vec4(x[1], x[2], x[3], last); }
 
 // Not loops: a driver that does not unroll them would put the arrays in memory.
 #define FOR_EACH_INPUT(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
@@ -54,10 +76,10 @@ float rounded_to(float x, uint type) { return type == T_BOOL ? flag(x != 0.0f) :
 #endif
 
 void main() {
-    const uint SIZES = 2 * INPUTS + 2;
+    const uint SIZES = 2 * INPUTS + 2, LAST = SIZES + 2 + (RANK - 1) * (INPUTS + 1), COUNT = IS_WIDE ? 4 : 1;
     uint stride = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    for (uint i = gl_GlobalInvocationID.x; i < push.words[SIZES]; i += stride) {
-        uint at[6], rest = i;
+    for (uint i = gl_GlobalInvocationID.x; i < push.words[SIZES] / COUNT; i += stride) {
+        uint at[6], rest = i * COUNT;
 #define START(j) at[j] = 0;
         FOR_EACH_INPUT(START)
         for (int axis = int(RANK) - 1; axis >= 0; axis--) {
@@ -67,17 +89,24 @@ void main() {
 #define STEP_ALONG(j) if (j < INPUTS) at[j] += along * push.words[first + 1 + j];
             FOR_EACH_INPUT(STEP_ALONG)
         }
-        float values[14];
-#define LOAD(j) if (j < INPUTS) values[j] = load(address(j), at[j], TYPES >> 4 * j & 0xfu);
+        vec4 inputs[6], results = vec4(0.0f);
+#define LOAD(j) if (j < INPUTS) inputs[j] = elements(address(j), at[j], push.words[LAST + j], TYPES >> 4 * j & 0xfu);
         FOR_EACH_INPUT(LOAD)
+        // The driver decides whether to unroll it: steps may be long.
+        for (uint element = 0; element < COUNT; element++) {
+            float values[14];
+#define TAKE(j) if (j < INPUTS) { values[j] = inputs[j][0]; inputs[j] = next(inputs[j], 0.0f); }
+            FOR_EACH_INPUT(TAKE)
 #define RUN_STEP(k) \
-        if (k < STEPS) { \
-            const uint type = STEP_##k >> 8 & 0xfu; \
-            float a = values[STEP_##k >> 12 & 0xfu], b = values[STEP_##k >> 16 & 0xfu]; \
-            if ((STEP_##k & 0xffu) == SELECT) values[6 + k] = a != 0.0f ? b : values[STEP_##k >> 20]; \
-            else values[6 + k] = rounded_to(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), type), type); \
+            if (k < STEPS) { \
+                const uint type = STEP_##k >> 8 & 0xfu; \
+                float a = values[STEP_##k >> 12 & 0xfu], b = values[STEP_##k >> 16 & 0xfu]; \
+                if ((STEP_##k & 0xffu) == SELECT) values[6 + k] = a != 0.0f ? b : values[STEP_##k >> 20]; \
+                else values[6 + k] = rounded_to(result(STEP_##k & 0xffu, a, b, uintBitsToFloat(ALPHA_##k), type), type); \
+            }
+            FOR_EACH_STEP(RUN_STEP)
+            results = next(results, values[5 + STEPS]);
         }
-        FOR_EACH_STEP(RUN_STEP)
-        store(address(INPUTS), i, TYPES >> 24, values[5 + STEPS]);
+        store_elements(address(INPUTS), i, TYPES >> 24, results);
     }
 }
