@@ -1,4 +1,4 @@
-//! The graph pass: finds batch normalization, merges equal nodes, and fuses chains of elementwise ops into one launch.
+//! The graph pass: finds normalizations, merges equal nodes, and fuses chains of elementwise ops into one launch.
 
 mod all_finite;
 mod common;
@@ -65,9 +65,15 @@ fn can_fuse<P: GpuPlatform>() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
         settings::fuses(P::NAME).unwrap_or(false)
-            && [fused::OP, moments::MOMENTS, moments::GRADIENT, finite::OP]
-                .into_iter()
-                .all(|op| host_has_op(op) && has_kernel::<P>(op, "T", DType::Float32))
+            && [
+                fused::OP,
+                moments::MOMENTS,
+                moments::BATCH_GRADIENT,
+                moments::LAYER_GRADIENT,
+                finite::OP,
+            ]
+            .into_iter()
+            .all(|op| host_has_op(op) && has_kernel::<P>(op, "T", DType::Float32))
     })
 }
 

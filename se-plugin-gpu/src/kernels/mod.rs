@@ -22,6 +22,7 @@ mod gather;
 mod gather_nd;
 pub mod groups;
 mod image_transform;
+mod layer_norm;
 mod matrix;
 mod mirror_pad;
 pub(crate) mod moments;

@@ -1,6 +1,7 @@
-//! Mean and variance, and the gradient of batch normalization by them, which [`Fusion`](crate::fusion::Fusion) finds in a graph.
+//! Mean and variance, and the gradients of batch and layer normalization by them, which [`Fusion`](crate::fusion::Fusion) finds in a graph.
 //!
-//! They are of all elements with the same indices along the axes after the first `axes` ones: the channels.
+//! Of batch normalization they are of all elements with the same indices along the axes after the first `axes` ones: the channels.
+//! Of layer normalization they are of all elements along the last axis: the rows.
 
 use super::data_format::Layout;
 use super::normalize::{BatchNorm, Op};
@@ -9,11 +10,14 @@ use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
 use se_plugin::toolkit::shape::to_host;
 
-/// From `x` to the mean and the variance of each channel, with 1 for each of the first axes.
+/// From `x` to the mean and the variance of each channel, with 1 for each of the first axes; if `axes` is -1, of each row.
 pub(crate) const MOMENTS: &str = "RustGpuMoments";
 
 /// The gradients of `(x - mean) / sqrt(variance + epsilon) * scale + offset`, where mean and variance are those of `x`.
-pub(crate) const GRADIENT: &str = "RustGpuBatchNormGrad";
+pub(crate) const BATCH_GRADIENT: &str = "RustGpuBatchNormGrad";
+
+/// The same where mean and variance are those of rows, of which there are `axes` axes.
+pub(crate) const LAYER_GRADIENT: &str = "RustGpuLayerNormGrad";
 
 struct Moments;
 
@@ -22,7 +26,7 @@ impl OpDefinition for Moments {
 
     fn define(op: &mut OpDefinitionBuilder) {
         op.attribute("T: {half, bfloat16, float}")
-            .attribute("axes: int >= 1")
+            .attribute("axes: int >= -1")
             .input("x: T")
             .output("mean: float")
             .output("variance: float");
@@ -30,43 +34,62 @@ impl OpDefinition for Moments {
 }
 register_op!(Moments);
 
-struct Gradient;
+struct BatchGradient;
 
-impl OpDefinition for Gradient {
-    const NAME: &'static str = GRADIENT;
+impl OpDefinition for BatchGradient {
+    const NAME: &'static str = BATCH_GRADIENT;
 
     fn define(op: &mut OpDefinitionBuilder) {
-        op.attribute("T: {half, bfloat16, float}")
-            .attribute("axes: int >= 1")
-            .attribute("epsilon: float")
-            .attribute("keep_dims: bool")
-            .attribute("N: int >= 0")
-            .input("x: T")
-            .input("y_backprop: T")
-            .input("mean: float")
-            .input("variance: float")
-            // None is 1.
-            .input("scale: N * float")
-            .output("x_backprop: T")
-            // In the shape of the variance and the scale, broadcast.
-            .output("scale_backprop: float")
-            // As a sum with `keep_dims`.
-            .output("offset_backprop: float");
+        define_gradient(op);
     }
 }
-register_op!(Gradient);
+register_op!(BatchGradient);
+
+struct LayerGradient;
+
+impl OpDefinition for LayerGradient {
+    const NAME: &'static str = LAYER_GRADIENT;
+
+    fn define(op: &mut OpDefinitionBuilder) {
+        define_gradient(op);
+    }
+}
+register_op!(LayerGradient);
+
+fn define_gradient(op: &mut OpDefinitionBuilder) {
+    op.attribute("T: {half, bfloat16, float}")
+        .attribute("axes: int >= 1")
+        .attribute("epsilon: float")
+        // Of the sums that the last outputs are: for a batch that of the offset, for layers of both.
+        .attribute("keep_dims: list(bool) >= 1")
+        .attribute("N: int >= 0")
+        .input("x: T")
+        .input("y_backprop: T")
+        .input("mean: float")
+        .input("variance: float")
+        // None is 1.
+        .input("scale: N * float")
+        .output("x_backprop: T")
+        // For a batch in the shape of variance and scale, broadcast.
+        .output("scale_backprop: float")
+        .output("offset_backprop: float");
+}
 
 kernels! {
     types (T = [f32, f16, bf16])
-    "RustGpuMoments" MomentsOf [usize = axes] () = |run, op, axes| moments(run, op, *axes);
+    "RustGpuMoments" MomentsOf [Option<usize> = axes] () = |run, op, axes| match *axes {
+        Some(axes) => moments(run, op, axes),
+        None => layer_norm::moments(run, op),
+    };
     "RustGpuBatchNormGrad" BatchNormGrad [Attributes = Attributes::new] () =
         |run, op, attributes| attributes.compute(run, op);
+    "RustGpuLayerNormGrad" LayerNormGrad [Attributes = Attributes::new] () =
+        |run, op, attributes| layer_norm::gradient(run, op, attributes);
 }
 
-/// Reads the number of axes.
-fn axes(construction: &OpKernelConstruction<'_>) -> Result<usize> {
-    let axes = construction.attr::<i64>("axes")?;
-    usize::try_from(axes).map_err(|_| wrong(format!("axes is negative: {axes}")))
+/// Reads the number of axes, if it is not -1.
+fn axes(construction: &OpKernelConstruction<'_>) -> Result<Option<usize>> {
+    Ok(usize::try_from(construction.attr::<i64>("axes")?).ok())
 }
 
 /// Returns the shape of the channels of a tensor.
@@ -76,7 +99,7 @@ fn channels(shape: &[usize], axes: usize) -> Result<&[usize]> {
 }
 
 /// Returns the shape of a sum over the first axes.
-fn kept(channels: &[usize], axes: usize) -> Vec<usize> {
+pub(super) fn kept(channels: &[usize], axes: usize) -> Vec<usize> {
     [&vec![1; axes][..], channels].concat()
 }
 
@@ -98,22 +121,28 @@ fn moments(context: &Run<'_>, op: &'static str, axes: usize) -> Result<()> {
     norm(0.0, false).enqueue(context, op, Op::Moments, &x, mean.len(), &operands)
 }
 
-/// The attributes of the gradient.
-struct Attributes {
-    axes: usize,
-    epsilon: f32,
-    keep_dims: bool,
-    has_scale: bool,
+/// The attributes of the gradients.
+pub(super) struct Attributes {
+    pub(super) axes: usize,
+    pub(super) epsilon: f32,
+    /// Of the gradients of scale and offset.
+    pub(super) keep_dims: [bool; 2],
+    pub(super) has_scale: bool,
 }
 
 impl Attributes {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let scales = construction.attr::<i64>("N")?;
         ensure!(scales <= 1, wrong(format!("N is {scales} and not at most 1")));
+        let keep_dims = match construction.attr::<Vec<bool>>("keep_dims")?[..] {
+            [both] => [both; 2],
+            [scale, offset] => [scale, offset],
+            _ => return Err(wrong("keep_dims does not have one element or two")),
+        };
         Ok(Self {
-            axes: axes(construction)?,
+            axes: axes(construction)?.ok_or_else(|| wrong("axes is negative"))?,
             epsilon: construction.attr("epsilon")?,
-            keep_dims: construction.attr("keep_dims")?,
+            keep_dims,
             has_scale: scales == 1,
         })
     }
@@ -140,7 +169,7 @@ impl Attributes {
         let scale = of_each_channel(context, op, scale, n_channels)?;
         let dx = context.output(0, x.shape())?;
         let dscale = output(context, 1, &scale_shape)?;
-        let offset_shape = if self.keep_dims { kept(rest, self.axes) } else { rest.to_vec() };
+        let offset_shape = if self.keep_dims[1] { kept(rest, self.axes) } else { rest.to_vec() };
         let doffset = output(context, 2, &offset_shape)?;
         if n_channels == 0 {
             return Ok(());
@@ -157,7 +186,7 @@ impl Attributes {
 }
 
 /// Returns a number for each channel: the tensor, or its only element for all of them.
-fn of_each_channel(
+pub(super) fn of_each_channel(
     context: &Run<'_>,
     op: &'static str,
     scale: DeviceTensor,

@@ -110,6 +110,8 @@ pub(super) enum Op {
     Gradient,
     /// Mean and variance alone.
     Moments,
+    /// The gradients of scale and offset where mean and variance are those of rows.
+    RowGradient,
 }
 
 /// How the elements are divided among workgroups, and what all launches are told.
@@ -153,7 +155,8 @@ impl Stages {
         let [tiles, parts, _] = self.groups;
         stages.iter().try_for_each(|&is_last| {
             // Each workgroup adds the sums of all parts.
-            let is_of_sums = is_last && self.constants[0] == Op::Moments as u32;
+            let is_of_sums = is_last
+                && [Op::Moments as u32, Op::RowGradient as u32].contains(&self.constants[0]);
             let flags = [is_last, self.is_wide, self.has_scale].map(u32::from);
             then(&Launch {
                 op,

@@ -1,5 +1,5 @@
 #version 460
-// Batch normalization, its gradient, and mean and variance alone. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
+// Batch normalization, its gradient, mean and variance alone, and the gradients of scale and offset of layer normalization. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
 // workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
 // the sums of all parts, in the same order, and computes the elements of its own. The stages are in `src/kernels/normalize.rs`.
 #extension GL_GOOGLE_include_directive : require
@@ -35,8 +35,9 @@ layout(push_constant, scalar) uniform Push {
 // Elements in a turn of a loop, which are all read before one is used: `EACH` in `src/kernels/normalize.rs`.
 const uint EACH = 4;
 
-const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2;
-const bool IS_GRADIENT = OP == GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
+// The last is of a mean and a variance for each row, and not for each channel.
+const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2, ROW_GRADIENT = 3;
+const bool IS_GRADIENT = OP == GRADIENT || OP == ROW_GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
 
 // The numbers of V channels.
 vec4 floats(uint64_t at, uint i) { return IS_WIDE ? load_four(at, i / 4, T_F32) : vec4(F32(at).v[i]); }
@@ -100,12 +101,18 @@ Sums total(Sums own) {
     return get(lane % across);
 }
 
+vec4 row_normal(vec4 x, uint row) {
+    float reciprocal = 1.0f / sqrt(F32(push.variance).v[row] + push.epsilon);
+    return (x - vec4(F32(push.mean).v[row])) * vec4(reciprocal);
+}
+
 // The sums of a thread's elements. Squares are of what elements differ from the first, so that a large mean takes no digits.
 Sums sums_of(uint channel, uint first, uint end, uint step) {
     Sums sums = none();
     if (first >= end) return sums;
     vec4 from, differences = vec4(0.0f);
-    if (IS_GRADIENT) from = floats(push.mean, channel);
+    if (OP == GRADIENT) from = floats(push.mean, channel);
+    else if (OP == ROW_GRADIENT) from = vec4(0.0f);
     else from = elements(push.x, first * push.channels + channel);
     vec4 x[EACH], dy[EACH];
     for (uint row = first; row < end; row += EACH * step) {
@@ -117,6 +124,7 @@ Sums sums_of(uint channel, uint first, uint end, uint step) {
         [[unroll]] for (uint j = 0; j < EACH; j++) {
             if (row + j * step >= end) continue;
             vec4 difference = x[j] - from;
+            if (OP == ROW_GRADIENT) difference = row_normal(x[j], row + j * step);
             sums.count += 1.0f;
             if (IS_GRADIENT) {
                 sums.first = sums.first + dy[j];
@@ -172,6 +180,12 @@ void finish_elements(uint channel, uint first, uint end, uint step, vec4 mean, v
 
 // `all` are the sums of the channel.
 void finish(uint channel, uint first, uint end, uint step, Sums all) {
+    if (OP == ROW_GRADIENT) {
+        if (gl_LocalInvocationID.x >= push.across) return;
+        store_floats(push.new_mean, channel, all.second);
+        store_floats(push.new_variance, channel, all.first);
+        return;
+    }
     float part = 1.0f / float(push.count);
     vec4 mean, variance;
     if (IS_VARIANCE) {

@@ -1,9 +1,10 @@
 """Groups of ops in graphs on the device of the type TF_PLUGIN_DEVICE_TYPE that the graph pass replaces by others; steps, one an argument, in their order.
-All but `finite` are about batch normalization.
+All but `rows` and `finite` are about batch normalization.
 
     written    as `tf.nn.moments` and `tf.nn.batch_normalization` write it: results and gradients of all inputs are the CPU's, and those of the
                same ops one by one, in the same bits each time
     layers     as Keras' layer writes it, in float32 and mixed precision
+    rows       layer normalization as Keras' layer writes it
     others     what looks like it and is another thing is computed as it is written
     finite     whether all gradients are finite, as optimizers ask that scale the loss
     off        nothing is replaced
@@ -21,7 +22,7 @@ import tensorflow as tf
 from steps import check, take
 
 DEVICE, CPU = "/device:%s:0" % os.environ["TF_PLUGIN_DEVICE_TYPE"], "/device:CPU:0"
-MOMENTS, GRADIENT, FINITE = "RustGpuMoments", "RustGpuBatchNormGrad", "RustGpuAllFinite"
+MOMENTS, GRADIENT, LAYER, FINITE = "RustGpuMoments", "RustGpuBatchNormGrad", "RustGpuLayerNormGrad", "RustGpuAllFinite"
 
 random = np.random.default_rng(11)
 
@@ -165,6 +166,43 @@ def layers():
     keras.mixed_precision.set_global_policy("float32")
 
 
+ROWS = {MOMENTS: 1, LAYER: 3, "Tile": 0, "BroadcastTo": 0, "SquaredDifference": 0}
+
+
+def rows():
+    for policy, limit in (("float32", 2e-5), ("mixed_float16", 4e-3), ("mixed_bfloat16", 3e-2)):
+        keras.mixed_precision.set_global_policy(policy)
+        dtype = keras.mixed_precision.global_policy().compute_dtype
+        for shape in [(3, 5, 8), (2, 7), (4, 3, 2, 33), (70, 1000), (2, 9, 4096), (300, 2, 12)]:
+            x, weights = (tf.constant(random.normal(2.0, 1.5, shape), dtype) for _ in range(2))
+            scale, offset = (tf.constant(random.uniform(0.5, 2.0, shape[-1:]), tf.float32) for _ in range(2))
+
+            def normalize(x, scale, offset):
+                y = keras.ops.layer_normalization(x * 2, scale, offset, -1, 1e-3)
+                return keras.ops.cast(y, dtype),
+            any_batch = [tf.TensorSpec((None,) + shape[1:], dtype)] * 2 + [tf.TensorSpec(shape[-1:], tf.float32)] * 2
+            for signature in (None, any_batch):
+                what = "%s %r%s" % (policy, shape, " of any batch" if signature else "")
+                compare(gradients(normalize), [weights, x, scale, offset], what, ROWS, limit, signature)
+    keras.mixed_precision.set_global_policy("float32")
+    x, weights = (tf.constant(random.normal(2.0, 1.5, (6, 5, 8)), tf.float32) for _ in range(2))
+    ones = tf.ones(8)
+
+    def residual(x, scale, offset):
+        return keras.ops.layer_normalization(x, scale, offset, -1, 1e-3) + tf.tanh(x) * x,
+    compare(gradients(residual), [weights, x, ones, ones], "beside another use", ROWS)
+
+    # Without a scale or an offset the moments alone are found.
+    for what, function, inputs in [
+        ("without a scale", lambda x, offset: (keras.ops.layer_normalization(x, None, offset, -1, 1e-3),), [x, ones]),
+        ("without an offset", lambda x, scale: (keras.ops.layer_normalization(x, scale, None, -1, 1e-3),), [x, ones]),
+        ("of two axes", lambda x: (keras.ops.layer_normalization(x, tf.ones((5, 8)), tf.ones((5, 8)), [-2, -1], 1e-3),), [x]),
+    ]:
+        compare(gradients(function), [weights] + inputs, what, {LAYER: 0})
+    empty = tf.ones((0, 5, 8))
+    compare(gradients(residual), [empty, empty, ones, ones], "nothing", {})
+
+
 def others():
     shape = (3, 4, 4, 4)
     x, weights = (tf.constant(random.normal(3.0, 2.0, shape), tf.float32) for _ in range(2))
@@ -180,7 +218,7 @@ def others():
     for what, function, expected in [
         ("other axes of the mean", variant(mean_axes=(0, 1)), whole),
         ("axes in the middle", variant((1, 2), (1, 2)), whole),
-        ("the last axis", variant((-1,), (-1,)), whole),
+        ("the last axis, with other scales", variant((-1,), (-1,)), {MOMENTS: 1, GRADIENT: 0}),
         ("the variance of another tensor", variant(of=lambda x: x * 1.5), whole),
         # The moments are, and the gradient is of something else.
         ("a part of the variance", variant(factor=0.5), {MOMENTS: 2, GRADIENT: 0}),
@@ -257,4 +295,4 @@ def off():
 
 with tf.device(DEVICE):
     PROBE = tf.zeros([1])
-take(written, layers, others, finite, off)
+take(written, layers, rows, others, finite, off)

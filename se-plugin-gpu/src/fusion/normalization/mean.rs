@@ -1,16 +1,58 @@
-//! Means over the first axes of a tensor, and their gradients.
+//! Means over some axes of a tensor, and their gradients.
 
 use super::super::pattern::{View, orders};
 use super::first;
+use core::slice::from_ref;
 use se_plugin::graph::Input;
 
-/// Mean and variance over the first axes.
+/// Axes of a tensor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Axes {
+    /// So many, from the first on.
+    First(usize),
+    /// The last. Its index is known where another op names it.
+    Last(Option<usize>),
+}
+
+impl Axes {
+    /// Returns the axes that a constant names.
+    fn of<'g>(view: View<'g, '_>, constant: Input<'g>) -> Option<Self> {
+        match view.constant(constant)?.ints()?[..] {
+            [-1] => Some(Self::Last(None)),
+            _ => view.first_axes(constant).map(Self::First),
+        }
+    }
+
+    /// Returns whether a constant names them.
+    pub(super) fn are<'g>(self, view: View<'g, '_>, constant: Input<'g>) -> bool {
+        match self {
+            Self::First(axes) => view.first_axes(constant) == Some(axes),
+            Self::Last(index) => {
+                let named = view.constant(constant).and_then(|axes| axes.ints());
+                named.is_some_and(|named| match named[..] {
+                    [axis] => axis == -1 || index.is_some_and(|index| index as i64 == axis),
+                    _ => false,
+                })
+            }
+        }
+    }
+
+    /// Returns the attribute of the op.
+    pub(super) fn attribute(self) -> i64 {
+        match self {
+            Self::First(axes) => axes as i64,
+            Self::Last(_) => -1,
+        }
+    }
+}
+
+/// Mean and variance.
 pub(super) struct Mean<'g> {
     pub(super) x: Input<'g>,
     /// The nodes of the mean, and of the squared differences from it.
     pub(super) mean: &'g str,
     pub(super) squares: &'g str,
-    pub(super) axes: usize,
+    pub(super) axes: Axes,
 }
 
 impl<'g> Mean<'g> {
@@ -20,7 +62,7 @@ impl<'g> Mean<'g> {
             let node = view.node(input, &[op])?;
             let [from, axes] = view.operands(input, &[op])?;
             node.attr::<bool>("keep_dims").ok().filter(|&keeps| keeps)?;
-            Some((node.name(), from, view.first_axes(axes)?))
+            Some((node.name(), from, Axes::of(view, axes)?))
         };
         let (_, squares, axes) = sum(variance, "Mean")?;
         let differences = view.operands(squares, &["SquaredDifference"])?;
@@ -39,18 +81,25 @@ impl<'g> Mean<'g> {
         of.is_some_and(|of| of == self.x || of == first(self.squares))
     }
 
-    /// Returns whether an input is the number of elements of each channel, computed from the shape.
+    /// Returns whether an input is the number of elements that a mean is of, computed from the shape.
     fn is_count(&self, view: View<'g, '_>, input: Input<'g>) -> bool {
         let find = || {
             let [product] = view.operands(input, &["Cast"])?;
             let [extents, _] = view.operands(product, &["Prod"])?;
             let [shape, axes, _] = view.operands(extents, &["GatherV2"])?;
-            Some(self.is_shape(view, shape) && view.first_axes(axes)? == self.axes)
+            Some(self.is_shape(view, shape) && self.axes.are(view, axes))
         };
         find().unwrap_or(false)
     }
 
-    /// Returns what is given to all elements of a channel by the gradient of a mean, times `factor`: `of` may have one more
+    /// Returns whether an input is what `x` differs from its mean.
+    pub(super) fn is_difference(&self, view: View<'g, '_>, input: Input<'g>) -> bool {
+        let difference =
+            view.operands(input, &["Sub"]).map(|[x, mean]| [view.plain(x), view.plain(mean)]);
+        difference == Some([self.x, first(self.mean)])
+    }
+
+    /// Returns what is given to all elements along the axes by the gradient of a mean, times `factor`: `of` may have one more
     /// factor, which is returned too.
     pub(super) fn given(
         &self,
@@ -66,7 +115,12 @@ impl<'g> Mean<'g> {
         let [from, sizes] = view.operands(spread, &["Tile", "BroadcastTo"])?;
         let count = match view.constant(sizes).and_then(|sizes| sizes.ints()) {
             Some(sizes) => {
-                let (first, rest) = sizes.split_at_checked(self.axes)?;
+                let (first, rest) = match self.axes {
+                    Axes::First(axes) => sizes.split_at_checked(axes)?,
+                    Axes::Last(_) => {
+                        sizes.split_last().map(|(last, rest)| (from_ref(last), rest))?
+                    }
+                };
                 let is_tile = view.node(spread, &["Tile"]).is_some();
                 let is_plain = !is_tile || rest.iter().all(|&times| times == 1);
                 is_plain.then(|| first.iter().map(|&extent| extent as f32).product::<f32>())
