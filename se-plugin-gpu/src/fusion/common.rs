@@ -144,14 +144,15 @@ fn find(
     equal
 }
 
-struct Search<'g, 'a> {
+/// The inputs of the nodes of a graph.
+pub(super) struct Search<'g, 'a> {
     nodes: &'g [&'g Node<'a>],
     /// The nodes that each node has as inputs.
     inputs: Vec<Vec<usize>>,
 }
 
 impl<'g, 'a> Search<'g, 'a> {
-    fn new(nodes: &'g [&'g Node<'a>]) -> Self {
+    pub(super) fn new(nodes: &'g [&'g Node<'a>]) -> Self {
         let places: HashMap<_, _> =
             nodes.iter().enumerate().map(|(at, node)| (node.name(), at)).collect();
         let inputs = nodes.iter().map(|node| {
@@ -164,8 +165,13 @@ impl<'g, 'a> Search<'g, 'a> {
         self.nodes[node].op()
     }
 
+    /// Returns the nodes that a node has as inputs.
+    pub(super) fn inputs(&self, node: usize) -> &[usize] {
+        &self.inputs[node]
+    }
+
     /// Returns the nodes that use each node's results, or wait for it.
-    fn users(&self) -> Vec<Vec<usize>> {
+    pub(super) fn users(&self) -> Vec<Vec<usize>> {
         let mut users = vec![Vec::new(); self.nodes.len()];
         for (node, inputs) in self.inputs.iter().enumerate() {
             inputs.iter().for_each(|&input| users[input].push(node));
@@ -174,7 +180,7 @@ impl<'g, 'a> Search<'g, 'a> {
     }
 
     /// Returns all nodes, each after its inputs, or `None` if there is a cycle.
-    fn inputs_first(&self) -> Option<Vec<usize>> {
+    pub(super) fn inputs_first(&self) -> Option<Vec<usize>> {
         let users = self.users();
         let mut waiting: Vec<_> = self.inputs.iter().map(Vec::len).collect();
         let mut order: Vec<_> = (0..self.nodes.len()).filter(|&node| waiting[node] == 0).collect();

@@ -35,7 +35,7 @@ pub(crate) struct Limits {
 }
 
 /// A control dependency on one of these is not one on its output, which may have no value or be in another loop frame.
-const CONTROL_FLOW: [&str; 12] = [
+pub(super) const CONTROL_FLOW: [&str; 12] = [
     "Switch",
     "RefSwitch",
     "_SwitchN",

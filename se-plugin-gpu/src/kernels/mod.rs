@@ -1,6 +1,7 @@
 //! Kernels: they check shapes on the caller's thread, and enqueue a shader into the stream.
 
 mod add_n;
+pub(crate) mod add_pairs;
 pub(crate) mod all_finite;
 mod band;
 pub mod bench;

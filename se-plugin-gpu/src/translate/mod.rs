@@ -15,7 +15,7 @@ macro_rules! sources {
 }
 
 sources! {
-    "add_n.comp" "all_finite.comp" "band.comp" "bits.glsl" "colors.comp" "common.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
+    "add_n.comp" "add_pairs.comp" "all_finite.comp" "band.comp" "bits.glsl" "colors.comp" "common.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
     "elementwise.comp" "elementwise.glsl" "fused.comp" "gather.comp" "gather_nd.comp" "image_transform.comp" "index.glsl" "layer_norm.comp" "links.comp"
     "math.glsl" "matmul.comp" "mirror_pad.comp" "neighbours.glsl" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
     "products.glsl" "random.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"

@@ -9,6 +9,7 @@
     functions[=sample]  gradients, branches and loops have the CPU's results
     session          what a session fetches or feeds in the middle of a tree has its value, and references are read in time
     common           what depends on equal reads of a variable is computed once, unless a write is between them
+    changes          variables that change by others share launches, and have the CPU's values
     chains           many trees in a row that wait for each other
     exports          a graph that is converted has no op of the plugin
     off              nothing is fused
@@ -27,7 +28,7 @@ from fusion_ops import COMPARISONS, cast, functions, random, tree
 
 TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
 DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
-FUSED = "RustGpuElementwise"
+FUSED, PAIRS = "RustGpuElementwise", "RustGpuAddPairs"
 # Largest difference to the CPU, relative to the larger of 1 and the magnitude.
 TOLERANCE = {tf.float32: 2e-5, tf.float16: 4e-3, tf.bfloat16: 3e-2}
 
@@ -490,6 +491,37 @@ def common(_):
     check(ran == expected, "an optimizer takes the launches %r and not %r" % (dict(ran), expected))
 
 
+def changes(_):
+    as_written()
+    shapes = [((), ()), ((5,), (5,)), ((8,), (8,)), ((0,), (0,)), ((3, 4), (3, 4)), ((1000, 3), (1000, 3)), ((2, 3), (3,)), ((7, 7), (7, 7)), ((64,), (64,))]
+    for dtype in TOLERANCE:
+        values = [[numbers(shape, dtype) for shape in pair] for pair in shapes]
+
+        def step(variables, moments, gradients):
+            for variable, moment, gradient in zip(variables, moments, gradients):
+                moment.assign(moment * 0.5 - gradient * 0.25)
+                variable.assign(variable.read_value() + moment.read_value())
+            # The first changes again.
+            moments[1].assign(moments[1] * 0.25)
+            variables[1].assign(variables[1].read_value() + moments[1].read_value())
+
+        ran = {}
+        for device in (DEVICE, CPU):
+            with tf.device(device):
+                variables, moments = [[tf.Variable(pair[at]) for pair in values] for at in range(2)]
+                gradients = on(device, [pair[1] for pair in values])
+                function = tf.function(lambda gradients: step(variables, moments, gradients))
+                before = counted()
+                for _ in range(3):
+                    function(gradients)
+                ran[device] = [one.numpy() for one in variables + moments]
+                counts = counted() - before
+            if device == DEVICE:
+                check(0 < counts[PAIRS] < 3 * len(shapes), "the changes of %s took the launches %r" % (dtype.name, dict(counts)))
+        for at, (a, b) in enumerate(zip(ran[DEVICE], ran[CPU])):
+            check(near(a, b, TOLERANCE[dtype]), "variable %d of %s: %r and on the CPU %r" % (at, dtype.name, a, b))
+
+
 def exports(_):
     """A graph that is rewritten and not run has TensorFlow's ops alone."""
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
@@ -506,7 +538,7 @@ def off(_):
     compare(lambda x, y: raw.Tanh(x=raw.AddV2(x=x, y=y)), inputs, "a chain", {"AddV2": 1, "Tanh": 1})
 
 
-STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "chains": chains,
+STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "changes": changes, "chains": chains,
          "exports": exports, "off": off}
 
 tf.get_logger().setLevel("ERROR")

@@ -1,0 +1,105 @@
+use super::*;
+
+const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_GPU:0";
+
+fn node(name: &str, op: &str, inputs: &[&str]) -> Node<'static> {
+    let mut node = Node::new(name, op);
+    node.set_device(DEVICE).set_inputs(inputs).set_attr("T", DType::Float32);
+    node
+}
+
+/// The change of a variable: by a momentum, after a node.
+fn change(number: usize, after: &str) -> [Node<'static>; 6] {
+    let name = |what: &str| format!("{what}{number}");
+    let of = |name: &str, op, inputs: &[String]| {
+        node(name, op, &inputs.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    [
+        of(&name("v"), "_Arg", &[]),
+        of(&name("m"), "_Arg", &[]),
+        of(&name("read_v"), "ReadVariableOp", &[name("v"), format!("^{after}")]),
+        of(&name("read_m"), "ReadVariableOp", &[name("m")]),
+        of(&name("sum"), "AddV2", &[name("read_v"), name("read_m")]),
+        of(&name("assign"), "AssignVariableOp", &[name("v"), name("sum")]),
+    ]
+}
+
+fn changes(count: usize) -> Vec<Node<'static>> {
+    let mut nodes = vec![node("x", "Placeholder", &[])];
+    nodes.extend((0..count).flat_map(|number| change(number, "x")));
+    nodes
+}
+
+/// Groups nodes of the graph, and returns the groups and the assignments, with their inputs.
+fn grouped(nodes: Vec<Node<'static>>) -> Vec<String> {
+    let mut graph = Graph::new();
+    nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
+    group(&mut graph, "MY_GPU").unwrap();
+    let shown = graph.nodes().filter(|node| [OP, "AssignVariableOp"].contains(&node.op()));
+    let text = |node: &Node<'_>| {
+        let inputs: Vec<_> = node.inputs().map(|input| input.to_string()).collect();
+        format!("{}({})", node.name(), inputs.join(" "))
+    };
+    shown.map(text).collect()
+}
+
+#[test]
+fn sums_are_grouped_by_four() {
+    let found = grouped(changes(6));
+    let expected = [
+        "assign0(v0 sum0/RustGpuAddPairs)",
+        "assign1(v1 sum0/RustGpuAddPairs:1)",
+        "assign2(v2 sum0/RustGpuAddPairs:2)",
+        "assign3(v3 sum0/RustGpuAddPairs:3)",
+        "assign4(v4 sum4/RustGpuAddPairs)",
+        "assign5(v5 sum4/RustGpuAddPairs:1)",
+        "sum0/RustGpuAddPairs(read_v0 read_v1 read_v2 read_v3 read_m0 read_m1 read_m2 read_m3)",
+        "sum4/RustGpuAddPairs(read_v4 read_v5 read_m4 read_m5)",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_sum_that_depends_on_another_is_not_in_a_group() {
+    let mut nodes = changes(2);
+    nodes.push(node("y", "Square", &["x", "^assign1"]));
+    nodes.extend(change(2, "y"));
+    let found = grouped(nodes);
+    let expected = [
+        "assign0(v0 sum0/RustGpuAddPairs)",
+        "assign1(v1 sum0/RustGpuAddPairs:1)",
+        "assign2(v2 sum2)",
+        "sum0/RustGpuAddPairs(read_v0 read_v1 read_m0 read_m1)",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn other_sums_stay() {
+    let stay = |nodes: Vec<Node<'static>>| {
+        let found = grouped(nodes);
+        assert_eq!(found[..2], ["assign0(v0 sum0)", "assign1(v1 sum1)"]);
+    };
+    let changes_of_a_sum: [fn(&mut Node<'_>); 6] = [
+        |sum| _ = sum.set_attr("T", DType::Float16),
+        |sum| _ = sum.set_attr("T", DType::Int64),
+        |sum| _ = sum.set_op("Sub"),
+        |sum| _ = sum.set_device(DEVICE.replace("GPU:0", "GPU:1")),
+        |sum| _ = sum.set_inputs(["read_v1", "x"]),
+        |sum| _ = sum.set_inputs(["read_v1", "read_m1", "^x"]),
+    ];
+    for change in changes_of_a_sum {
+        let mut nodes = changes(2);
+        let sum = nodes.iter_mut().find(|node| node.name() == "sum1").unwrap();
+        change(sum);
+        stay(nodes);
+    }
+    // Its value has another use, or a node waits for it; and a branch.
+    for more in
+        [node("y", "Square", &["sum1"]), node("y", "NoOp", &["^sum0"]), node("y", "Switch", &["x"])]
+    {
+        let mut nodes = changes(2);
+        nodes.push(more);
+        stay(nodes);
+    }
+}
