@@ -8,10 +8,11 @@
 mod batch;
 mod layer;
 mod mean;
+mod moments;
 
 use super::pattern::{View, change, has_type, operands, placed, redirect, remove_unused, shorter};
-use crate::kernels::moments::{BATCH_GRADIENT, LAYER_GRADIENT, MOMENTS};
-use mean::Mean;
+use crate::kernels::moments::{BATCH_GRADIENT, LAYER_GRADIENT};
+use moments::Moments;
 use se_plugin::graph::{Graph, Input, Node};
 use se_plugin::kernel::DType;
 use se_plugin::{Error, Result};
@@ -47,56 +48,6 @@ fn axes(node: &Node<'_>) -> Option<i64> {
 
 fn first(node: &str) -> Input<'_> {
     Input::Data { node, output: 0 }
-}
-
-/// A mean and a variance to replace.
-struct Moments {
-    mean: String,
-    squares: String,
-    /// `x`, or what is converted to it.
-    x: String,
-    dtype: DType,
-    axes: i64,
-}
-
-impl Moments {
-    fn find(view: View<'_, '_>, variance: &str) -> Option<Self> {
-        let found = Mean::of_variance(view, first(variance))?;
-        let [mean, variance] = [found.mean, variance].map(|name| view.0.node(name));
-        let (mean, variance) = (mean?, variance?);
-        let is_one = mean.device() == variance.device()
-            && [mean, variance].iter().all(|node| has_type(node, "T", DType::Float32));
-        let waits = variance.inputs().any(|input| matches!(input, Input::Control { .. }));
-        if !is_one || waits {
-            return None;
-        }
-        let (x, dtype) = shorter(view, found.x).unwrap_or((found.x, DType::Float32));
-        Some(Self {
-            mean: found.mean.to_owned(),
-            squares: found.squares.to_owned(),
-            x: x.to_string(),
-            dtype,
-            axes: found.axes.attribute(),
-        })
-    }
-
-    fn apply(self, graph: &mut Graph<'_>, variance: &str, unused: &mut Vec<String>) -> Result<()> {
-        let mean = graph.node_mut(&self.mean).ok_or_else(missing)?;
-        let x = operands(mean).next().ok_or_else(missing)?.to_string();
-        change(mean, MOMENTS, [self.x]).set_attr("T", self.dtype).set_attr("axes", self.axes);
-        // The squares have the shape of `x`.
-        let squares = first(&self.squares);
-        for node in graph.nodes_mut().filter(|node| node.op() == "Shape") {
-            if node.inputs().next() == Some(squares) {
-                let waits = node.inputs().skip(1).map(|input| input.to_string());
-                let inputs: Vec<_> = core::iter::once(x.clone()).chain(waits).collect();
-                node.set_inputs(inputs);
-            }
-        }
-        redirect(graph, first(variance), Input::Data { node: &self.mean, output: 1 });
-        unused.extend([variance.to_owned(), Input::parse(&x).node().to_owned()]);
-        Ok(())
-    }
 }
 
 /// What is found of the gradient of a normalization, whose parts are in the graph.

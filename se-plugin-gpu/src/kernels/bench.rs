@@ -1,7 +1,6 @@
 //! The launches of kernels without TensorFlow, only for `benches/device`. This may change at any time.
 
 use super::convolve::Convolution;
-use super::data_format::Layout;
 use super::matrix::cooperative;
 use super::normalize::{BatchNorm, Op};
 use super::*;
@@ -219,8 +218,7 @@ pub fn normalize(is_gradient: bool, len: usize, channels: usize) -> Result<(Vec<
         true => ("FusedBatchNormGradV3", Op::Gradient),
         false => ("FusedBatchNormV3", Op::Normalize),
     };
-    let (layout, is_training, has_scale) = (Layout::Last, true, true);
-    let norm = BatchNorm { layout, epsilon: 1e-3, is_training, factor: 1.0, has_scale };
+    let norm = BatchNorm { epsilon: 1e-3, ..BatchNorm::of_training() };
     let stages = norm.stages(number, DType::Float32, [len, channels], &[])?;
     let mut programs = Vec::new();
     stages.each(op, &[], |launch| {

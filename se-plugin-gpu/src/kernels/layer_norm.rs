@@ -1,6 +1,5 @@
 //! Mean and variance of rows, and the gradient of layer normalization: `shaders/layer_norm.comp`. The ops are in [`moments`](super::moments).
 
-use super::data_format::Layout;
 use super::moments::{Attributes, kept, of_each_channel};
 use super::normalize::{BatchNorm, Op};
 use super::*;
@@ -97,13 +96,7 @@ pub(super) fn gradient(context: &Run<'_>, op: &'static str, attributes: &Attribu
         let tensors = [&x, &dy, &scale, &mean, &variance, &dx];
         enqueue(context, op, Rows::Gradient, [rows, columns], epsilon, tensors)?;
     }
-    let norm = BatchNorm {
-        layout: Layout::Last,
-        epsilon,
-        is_training: true,
-        factor: 1.0,
-        has_scale: false,
-    };
+    let norm = BatchNorm { epsilon, has_scale: false, ..BatchNorm::of_training() };
     let all = [&x, &x, &dy, &mean, &variance, &x, &dscale, &doffset, &x, &x];
     norm.enqueue(context, op, Op::RowGradient, &x, columns, &all.map(Operand::from))
 }

@@ -3,14 +3,14 @@
 //! Of batch normalization they are of all elements with the same indices along the axes after the first `axes` ones: the channels.
 //! Of layer normalization they are of all elements along the last axis: the rows.
 
-use super::data_format::Layout;
 use super::normalize::{BatchNorm, Op};
 use super::*;
 use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
 use se_plugin::toolkit::shape::to_host;
 
-/// From `x` to the mean and the variance of each channel, with 1 for each of the first axes; if `axes` is -1, of each row.
+/// From `x` to the mean and the variance of each channel, with 1 for each of the first axes; if `axes` is -1, of each row. With averages of
+/// both, new ones: the old ones times `rest`, and mean and variance times `factor`.
 pub(crate) const MOMENTS: &str = "RustGpuMoments";
 
 /// The gradients of `(x - mean) / sqrt(variance + epsilon) * scale + offset`, where mean and variance are those of `x`.
@@ -27,9 +27,14 @@ impl OpDefinition for Moments {
     fn define(op: &mut OpDefinitionBuilder) {
         op.attribute("T: {half, bfloat16, float}")
             .attribute("axes: int >= -1")
+            .attribute("N: int >= 0")
+            .attribute("rest: float")
+            .attribute("factor: float")
             .input("x: T")
+            .input("averages: N * float")
             .output("mean: float")
-            .output("variance: float");
+            .output("variance: float")
+            .output("new_averages: N * float");
     }
 }
 register_op!(Moments);
@@ -77,8 +82,8 @@ fn define_gradient(op: &mut OpDefinitionBuilder) {
 
 kernels! {
     types (T = [f32, f16, bf16])
-    "RustGpuMoments" MomentsOf [Option<usize> = axes] () = |run, op, axes| match *axes {
-        Some(axes) => moments(run, op, axes),
+    "RustGpuMoments" MomentsOf [Averages = Averages::new] () = |run, op, averages| match averages.axes {
+        Some(axes) => averages.moments(run, op, axes),
         None => layer_norm::moments(run, op),
     };
     "RustGpuBatchNormGrad" BatchNormGrad [Attributes = Attributes::new] () =
@@ -104,21 +109,65 @@ pub(super) fn kept(channels: &[usize], axes: usize) -> Vec<usize> {
 }
 
 fn norm(epsilon: f32, has_scale: bool) -> BatchNorm {
-    BatchNorm { layout: Layout::Last, epsilon, is_training: true, factor: 1.0, has_scale }
+    BatchNorm { epsilon, has_scale, ..BatchNorm::of_training() }
 }
 
-fn moments(context: &Run<'_>, op: &'static str, axes: usize) -> Result<()> {
-    let x = context.input(0)?;
-    let shape = shape(&x)?;
-    let kept = kept(channels(&shape, axes)?, axes);
-    let (mean, variance) = (output(context, 0, &kept)?, output(context, 1, &kept)?);
-    if mean.is_empty() {
-        return Ok(());
+/// The attributes of the moments.
+struct Averages {
+    axes: Option<usize>,
+    /// Whether there are averages.
+    has: bool,
+    rest: f32,
+    factor: f32,
+}
+
+impl Averages {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        let axes = axes(construction)?;
+        let count = construction.attr::<i64>("N")?;
+        ensure!(
+            count == 0 || count == 2 && axes.is_some(),
+            wrong(format!("N is {count} and not 0 or 2, and 0 for rows"))
+        );
+        Ok(Self {
+            axes,
+            has: count == 2,
+            rest: construction.attr("rest")?,
+            factor: construction.attr("factor")?,
+        })
     }
-    // The shader has the places of all tensors of batch normalization.
-    let all = [&x, &mean, &mean, &mean, &mean, &x, &mean, &variance, &mean, &mean];
-    let operands = all.map(Operand::from);
-    norm(0.0, false).enqueue(context, op, Op::Moments, &x, mean.len(), &operands)
+
+    fn moments(&self, context: &Run<'_>, op: &'static str, axes: usize) -> Result<()> {
+        let x = context.input(0)?;
+        let shape = shape(&x)?;
+        let kept = kept(channels(&shape, axes)?, axes);
+        let (mean, variance) = (output(context, 0, &kept)?, output(context, 1, &kept)?);
+        let average = |number: usize| -> Result<_> {
+            if !self.has {
+                return Ok((mean.clone(), mean.clone()));
+            }
+            let old = context.input(1 + number)?;
+            let (len, channels) = (old.len(), mean.len());
+            ensure!(len == channels, wrong(format!("{len} averages of {channels} channels")));
+            Ok((old.clone(), context.output(2 + number, old.shape())?))
+        };
+        let ((old_mean, new_mean), (old_variance, new_variance)) = (average(0)?, average(1)?);
+        if mean.is_empty() {
+            return Ok(());
+        }
+        // The shader has the places of all tensors of batch normalization.
+        let all = [&x, &mean, &mean, &old_mean, &old_variance, &x];
+        let outputs = [&mean, &variance, &new_mean, &new_variance];
+        let operands: Vec<_> = all.into_iter().chain(outputs).map(Operand::from).collect();
+        let norm = BatchNorm {
+            epsilon: self.rest,
+            factor: self.factor,
+            has_averages: self.has,
+            has_scale: false,
+            ..BatchNorm::of_training()
+        };
+        norm.enqueue(context, op, Op::Moments, &x, mean.len(), &operands)
+    }
 }
 
 /// The attributes of the gradients.

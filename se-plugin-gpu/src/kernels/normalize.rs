@@ -13,9 +13,23 @@ pub(super) struct BatchNorm {
     pub(super) factor: f32,
     /// Whether there is a scale. It is 1 otherwise.
     pub(super) has_scale: bool,
+    /// Whether there are averages of moments: `epsilon` times the old ones, and `factor` times the new.
+    pub(super) has_averages: bool,
 }
 
 impl BatchNorm {
+    /// Returns the attributes of training.
+    pub(super) fn of_training() -> Self {
+        Self {
+            layout: Layout::Last,
+            epsilon: 0.0,
+            is_training: true,
+            factor: 1.0,
+            has_scale: true,
+            has_averages: false,
+        }
+    }
+
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let factor = match construction.has_attr("exponential_avg_factor")? {
             true => construction.attr("exponential_avg_factor")?,
@@ -26,7 +40,7 @@ impl BatchNorm {
             epsilon: construction.attr("epsilon")?,
             is_training: construction.attr("is_training")?,
             factor,
-            has_scale: true,
+            ..Self::of_training()
         })
     }
 
@@ -86,7 +100,7 @@ impl BatchNorm {
         let parts = count.div_ceil(part).max(1);
         Ok(Stages {
             constants: [number as u32, self.is_training.into(), element_type(dtype)?],
-            has_scale: self.has_scale,
+            has: [self.has_scale, self.has_averages],
             numbers: [count as u32, channels as u32, self.epsilon.to_bits(), self.factor.to_bits()],
             is_wide,
             has_sums,
@@ -117,7 +131,8 @@ pub(super) enum Op {
 /// How the elements are divided among workgroups, and what all launches are told.
 pub(super) struct Stages {
     constants: [u32; 3],
-    has_scale: bool,
+    /// A scale, and averages.
+    has: [bool; 2],
     numbers: [u32; 4],
     is_wide: bool,
     has_sums: bool,
@@ -157,7 +172,7 @@ impl Stages {
             // Each workgroup adds the sums of all parts.
             let is_of_sums = is_last
                 && [Op::Moments as u32, Op::RowGradient as u32].contains(&self.constants[0]);
-            let flags = [is_last, self.is_wide, self.has_scale].map(u32::from);
+            let flags = [is_last, self.is_wide, self.has[0], self.has[1]].map(u32::from);
             then(&Launch {
                 op,
                 shader: shader!("normalize"),

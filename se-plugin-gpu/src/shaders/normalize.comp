@@ -14,6 +14,8 @@ layout(constant_id = 3) const bool IS_LAST = false;
 layout(constant_id = 4) const bool IS_WIDE = false;
 // Whether there is a scale, which is else 1.
 layout(constant_id = 5) const bool HAS_SCALE = true;
+// Whether there are averages of moments, as `mean` and `variance`: `epsilon` times them, and `factor` times the new ones.
+layout(constant_id = 6) const bool HAS_AVERAGES = false;
 
 layout(push_constant, scalar) uniform Push {
     // The gradient has `dy` in the place of `offset`, and `dx`, `dscale`, `doffset` in those of the first outputs.
@@ -217,6 +219,9 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
     }
     store_floats(push.new_mean, channel, mean);
     store_floats(push.new_variance, channel, variance);
+    if (!HAS_AVERAGES) return;
+    store_floats(push.saved_mean, channel, floats(push.mean, channel) * push.epsilon + mean * push.factor);
+    store_floats(push.saved_variance, channel, floats(push.variance, channel) * push.epsilon + variance * push.factor);
 }
 
 void main() {

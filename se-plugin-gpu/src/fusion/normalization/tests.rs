@@ -1,4 +1,5 @@
 use super::*;
+use crate::kernels::moments::MOMENTS;
 use se_plugin::graph::Constant;
 
 const DEVICE: &str = "/job:localhost/replica:0/task:0/device:MY_GPU:0";
@@ -56,6 +57,8 @@ fn graph(lines: &str) -> Graph<'static> {
         ("epsilon", Constant::of_float(0.5)),
         ("part", Constant::of_float(0.05)),
         ("two", Constant::of_float(2.0)),
+        ("rest", Constant::of_float(0.75)),
+        ("factor", Constant::of_float(0.25)),
     ];
     for (name, value) in constants {
         let mut node = Node::new(name, "Const");
@@ -181,4 +184,44 @@ fn nodes_that_are_waited_for_stay() {
         replaced(&NODES.replacen("used MatMul dx dscale", "used MatMul dx dscale ^products", 1));
     assert!(left.contains(&"products Mul dy x".to_owned()), "{left:?}");
     assert!(ops(&left).contains(&BATCH_GRADIENT), "{left:?}");
+}
+
+const AVERAGES: &str = "
+    old_mean Placeholder
+    old_variance Placeholder
+    kept_mean Mul old_mean rest
+    added_mean Mul factor mean_row
+    new_mean AddV2 added_mean kept_mean
+    kept_variance Mul old_variance rest
+    added_variance Mul row factor
+    new_variance AddV2 kept_variance added_variance
+    assigned Assign new_mean new_variance
+";
+
+#[test]
+fn moving_averages_are_computed_with_the_moments() {
+    let lines = format!("{NODES}{AVERAGES}");
+    let left = replaced(&lines);
+    let expected = ["mean RustGpuMoments x old_mean old_variance", "assigned Assign mean:2 mean:3"];
+    assert!(expected.iter().all(|line| left.iter().any(|found| found == line)), "{left:?}");
+    assert!(
+        !left.iter().any(|line| line.starts_with("new_") || line.starts_with("kept_")),
+        "{left:?}"
+    );
+    let mut graph = graph(&lines);
+    replace(&mut graph, "MY_GPU").unwrap();
+    let moments = graph.node("mean").unwrap();
+    let factors = ["rest", "factor"].map(|name| moments.attr::<f32>(name).unwrap());
+    assert_eq!((moments.attr::<i64>("N").unwrap(), factors), (2, [0.75, 0.25]));
+    for (from, to) in [
+        ("kept_mean Mul old_mean rest", "kept_mean Mul old_mean factor"),
+        ("new_mean AddV2 added_mean kept_mean", "new_mean Sub added_mean kept_mean"),
+        ("added_variance Mul row factor", "added_variance Mul mean_row factor"),
+        // What needs the mean cannot be needed by it.
+        ("old_mean Placeholder", "old_mean Identity y"),
+        ("new_mean AddV2 added_mean kept_mean", "new_mean AddV2 added_mean kept_mean ^dy"),
+    ] {
+        let left = replaced(&lines.replacen(from, to, 1));
+        assert!(left.contains(&"mean RustGpuMoments x".to_owned()), "{to}: {left:?}");
+    }
 }
