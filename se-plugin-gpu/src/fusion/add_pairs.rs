@@ -2,13 +2,17 @@
 //!
 //! A group starts when all its inputs are there, so each sum waits for those of the others. No sum that is grouped depends on another
 //! one, however indirectly. So no group can be in a cycle. Nothing else changes: reads and assignments stay what and where
-//! they are. A graph with branches or loops stays, since a sum in a branch that is not taken would take the others with it.
+//! they are. All sums of a group are in one branch: one in a branch that is not taken would take the others with it. A graph
+//! with loops stays.
+
+mod branches;
 
 use super::common::Search;
 use super::matcher::{CONTROL_FLOW, placed_with};
 use super::pattern::operands;
 use crate::kernels::add_pairs::{MOST, OP};
 use crate::launch::is_float;
+use branches::branches;
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
 use se_plugin::kernel::DType;
@@ -55,9 +59,13 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Vec<String>>> {
     let nodes: Vec<_> = graph.nodes().collect();
     let search = Search::new(&nodes);
     let Some(order) = search.inputs_first() else { return Ok(Vec::new()) };
-    if nodes.iter().any(|node| CONTROL_FLOW.contains(&node.op())) {
+    let is_loop = |node: &&Node<'_>| {
+        CONTROL_FLOW.contains(&node.op()) && !["Switch", "Merge"].contains(&node.op())
+    };
+    if nodes.iter().any(is_loop) {
         return Ok(Vec::new());
     }
+    let branches = branches(&nodes, &order);
     let users = search.users();
     let named: HashSet<_> = nodes.iter().flat_map(|node| placed_with(node)).collect();
     let mut is_sum = vec![false; nodes.len()];
@@ -71,11 +79,12 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Vec<String>>> {
             && !graph.is_preserved(node.name())?;
     }
     let mut depends = vec![false; nodes.len()];
-    let mut groups: BTreeMap<(&str, u32), Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for at in order {
         depends[at] = search.inputs(at).iter().any(|&input| is_sum[input] || depends[input]);
         if let (true, false, Ok(dtype)) = (is_sum[at], depends[at], nodes[at].attr::<DType>("T")) {
-            groups.entry((nodes[at].device(), dtype.as_raw())).or_default().push(at);
+            let key = (nodes[at].device(), dtype.as_raw(), &branches[at]);
+            groups.entry(key).or_default().push(at);
         }
     }
     let mut chunks = Vec::new();

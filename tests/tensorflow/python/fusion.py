@@ -510,10 +510,13 @@ def changes(_):
             with tf.device(device):
                 variables, moments = [[tf.Variable(pair[at]) for pair in values] for at in range(2)]
                 gradients = on(device, [pair[1] for pair in values])
-                function = tf.function(lambda gradients: step(variables, moments, gradients))
+                plain = tf.function(lambda gradients: step(variables, moments, gradients))
+                branch = tf.function(lambda gradients, is_finite: tf.cond(
+                    is_finite, lambda: step(variables, moments, gradients) or 0, lambda: 0))
                 before = counted()
-                for _ in range(3):
-                    function(gradients)
+                plain(gradients)
+                for is_finite in (True, False, True):
+                    branch(gradients, tf.constant(is_finite))
                 ran[device] = [one.numpy() for one in variables + moments]
                 counts = counted() - before
             if device == DEVICE:

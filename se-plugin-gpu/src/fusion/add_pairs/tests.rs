@@ -94,12 +94,47 @@ fn other_sums_stay() {
         change(sum);
         stay(nodes);
     }
-    // Its value has another use, or a node waits for it; and a branch.
+    // Its value has another use, or a node waits for it; and a loop.
     for more in
-        [node("y", "Square", &["sum1"]), node("y", "NoOp", &["^sum0"]), node("y", "Switch", &["x"])]
+        [node("y", "Square", &["sum1"]), node("y", "NoOp", &["^sum0"]), node("y", "Enter", &["x"])]
     {
         let mut nodes = changes(2);
         nodes.push(more);
         stay(nodes);
+    }
+}
+
+#[test]
+fn sums_of_one_branch_are_grouped() {
+    let flow = [
+        node("other", "Placeholder", &[]),
+        node("switch", "Switch", &["v0", "x"]),
+        node("same", "Switch", &["v1", "x"]),
+        node("another", "Switch", &["v1", "other"]),
+        node("merge", "Merge", &["switch", "same:1"]),
+        node("after", "Identity", &["switch:1"]),
+    ];
+    let with = |[first, second]: [&str; 2]| {
+        let mut nodes = changes(2);
+        nodes.extend(flow.clone());
+        for (name, handle) in [("read_v0", first), ("read_v1", second)] {
+            let read = nodes.iter_mut().find(|node| node.name() == name).unwrap();
+            read.set_inputs([handle]);
+        }
+        grouped(nodes).len() == 3
+    };
+    for same in
+        [["switch", "same"], ["switch:1", "same:1"], ["after", "same:1"], ["merge", "merge"]]
+    {
+        assert!(with(same), "{same:?}");
+    }
+    for other in [
+        ["switch", "same:1"],
+        ["switch", "v1"],
+        ["switch", "another"],
+        ["switch", "merge"],
+        ["merge", "v1"],
+    ] {
+        assert!(!with(other), "{other:?}");
     }
 }
