@@ -72,7 +72,7 @@ impl Settings {
             device_name: text(&name("DEVICE_NAME"))?,
             memory: parsed(&name("MEMORY_MIB"), mib, "512")?,
             timeout: parsed(&name("TIMEOUT_S"), seconds, "300, 0 for no limit")?,
-            cooperative: flag(&name("COOPERATIVE_MATRICES"))?,
+            cooperative: flag(&name("COOPERATIVE_MATRICES"), true)?,
             cache: cache.unwrap_or_else(|| cache::of_user(prefix)),
             counters: text(&name("COUNTERS"))?.map(Into::into),
         })
@@ -90,7 +90,7 @@ impl Settings {
 /// # Errors
 /// `INVALID_ARGUMENT` for a value that is not understood.
 pub(crate) fn fuses(prefix: &str) -> Result<bool> {
-    flag(&format!("{prefix}_FUSE"))
+    flag(&format!("{prefix}_FUSE"), true)
 }
 
 /// Reads an environment variable that is not empty.
@@ -124,15 +124,15 @@ pub fn parsed<T>(
     parsed.map(Some)
 }
 
-/// Reads an environment variable that turns something off.
+/// Reads an environment variable that turns something on or off, of which `default` is the usual state.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a value that is neither 0 nor 1.
-pub fn flag(name: &str) -> Result<bool> {
+pub fn flag(name: &str, default: bool) -> Result<bool> {
     let flag = |text: &str| match text {
         "0" => Some(false),
         "1" => Some(true),
         _ => None,
     };
-    Ok(parsed(name, flag, &format!("0 or {name}=1"))?.unwrap_or(true))
+    Ok(parsed(name, flag, &format!("0 or {name}=1"))?.unwrap_or(default))
 }

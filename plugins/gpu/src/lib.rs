@@ -13,6 +13,7 @@
 //! | `RUST_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
 //! | `RUST_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units of a Vulkan GPU |
 //! | `RUST_GPU_NVIDIA_LIBRARIES` | `0`: CUDA computes without cuBLAS and cuDNN |
+//! | `RUST_GPU_TF32` | `1`: cuBLAS and cuDNN may multiply float32 as TF32 |
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA or OpenCL, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |
 //! | `RUST_GPU_COUNTERS` | a file to which the GPU's name, how often each kernel ran, and the bytes of its tensors are written, whenever a tensor is copied to the host |
 //!

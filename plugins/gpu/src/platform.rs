@@ -16,6 +16,7 @@ se_plugin_gpu::plugin! {
 /// Opens the GPUs that the settings name, by their API, or else by the first one that has such GPUs.
 fn open(settings: &Settings) -> Result<Vec<OpenedGpu>> {
     settings::libraries()?;
+    settings::tf32()?;
     match settings::api()? {
         Some(Api::Cuda) => backend::open::<Cuda>(settings),
         Some(Api::Vulkan) => backend::open::<Vulkan>(settings),

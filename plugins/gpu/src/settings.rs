@@ -36,5 +36,13 @@ pub(crate) fn api() -> Result<Option<Api>> {
 /// # Errors
 /// `INVALID_ARGUMENT` for a value that is not understood.
 pub(crate) fn libraries() -> Result<bool> {
-    flag("RUST_GPU_NVIDIA_LIBRARIES")
+    flag("RUST_GPU_NVIDIA_LIBRARIES", true)
+}
+
+/// Returns whether NVIDIA's libraries may multiply float32 as TF32.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a value that is not understood.
+pub(crate) fn tf32() -> Result<bool> {
+    flag("RUST_GPU_TF32", false)
 }

@@ -11,6 +11,8 @@
     logical     logical devices, which TensorFlow ignores, are an error; as the only step
     cpus        logical CPUs do not disturb the GPU; as the only step
     types       variables of types for which the device has no arithmetic are trained
+    exact       products of float32 have all bits
+    tf32        products of float32 may lack those that TF32 does not have, and float16 is as before
     pressure    with a limit of 64 MiB: a batch that is too large is an error, and one that nearly is trains as on the CPU
 
 Writes `ok STEP` after each step; the first that fails ends the process.
@@ -208,6 +210,27 @@ def types():
     check(losses[0][2] < losses[0][0] and np.allclose(*losses, rtol=1e-6), "the losses are %r" % losses)
 
 
+def products(dtype, fraction):
+    """By which part a product and three convolutions of 1 + `fraction` and 1 differ from 1, a power of two."""
+    with tf.device(GPU):
+        number, one = tf.fill([1, 4, 4, 8], tf.cast(1.0 + fraction, dtype)), tf.ones([1, 1, 8, 8], dtype)
+        product = tf.matmul(tf.reshape(number, [16, 8]), tf.reshape(one, [8, 8])) / 8
+        forward = tf.nn.conv2d(number, one * 0.125, 1, "SAME")
+        image = tf.raw_ops.Conv2DBackpropInput(input_sizes=[1, 4, 4, 8], filter=one * 0.125, out_backprop=number, strides=[1] * 4, padding="SAME")
+        filters = tf.raw_ops.Conv2DBackpropFilter(input=number, filter_sizes=[1, 1, 8, 8], out_backprop=tf.ones_like(number) * 0.0625, strides=[1] * 4, padding="SAME")
+        return {float(part) - 1.0 for x in (product, forward, image, filters) for part in tf.cast(x, tf.float32).numpy().ravel()}
+
+
+def exact():
+    check(products(tf.float32, 2.0 ** -12) == {2.0 ** -12}, products(tf.float32, 2.0 ** -12))
+
+
+def tf32():
+    check(products(tf.float32, 2.0 ** -12) == {0.0}, products(tf.float32, 2.0 ** -12))
+    check(products(tf.float32, 2.0 ** -10) == {2.0 ** -10}, products(tf.float32, 2.0 ** -10))
+    check(products(tf.float16, 2.0 ** -10) == {2.0 ** -10}, products(tf.float16, 2.0 ** -10))
+
+
 def pressure():
     try:
         losses(GPU, 1 << 18)
@@ -221,7 +244,7 @@ def pressure():
 
 
 STEPS = {"statistics": statistics, "threads": threads, "far": far, "fork": fork, "twice": twice, "train": train, "lengths": lengths,
-         "integers": integers, "logical": logical, "cpus": cpus, "types": types, "pressure": pressure}
+         "integers": integers, "logical": logical, "cpus": cpus, "types": types, "exact": exact, "tf32": tf32, "pressure": pressure}
 
 for step in sys.argv[1:]:
     STEPS[step]()

@@ -15,6 +15,8 @@ const MOST_COUNT: i32 = 65_535;
 /// cuBLAS, opened for a GPU.
 pub(super) struct Cublas {
     handle: Mutex<sys::cublasHandle_t>,
+    /// Whether float32 may be multiplied as TF32.
+    tf32: bool,
     /// Logs only the first failure that is not the GPU's.
     pub(super) failed: Once,
 }
@@ -26,7 +28,7 @@ unsafe impl Sync for Cublas {}
 
 impl Cublas {
     /// Opens cuBLAS for the context of this thread, if it is installed.
-    pub(super) fn open(stream: CUstream) -> BackendResult<Option<Self>> {
+    pub(super) fn open(stream: CUstream, tf32: bool) -> BackendResult<Option<Self>> {
         if !CUBLAS.find() {
             return Ok(None);
         }
@@ -38,7 +40,7 @@ impl Cublas {
         let mode = sys::cublasMath_t::CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION;
         // SAFETY: the handle is of this context.
         unsafe { sys::cublasSetMathMode(handle, mode) }.result().map_err(what)?;
-        Ok(Some(Self { handle: Mutex::new(handle), failed: Once::new() }))
+        Ok(Some(Self { handle: Mutex::new(handle), tf32, failed: Once::new() }))
     }
 
     /// Enqueues products into the stream, if cuBLAS supports them. Returns whether it does.
@@ -59,6 +61,11 @@ impl Cublas {
         let transposed = |is| match is {
             true => sys::cublasOperation_t::CUBLAS_OP_T,
             false => sys::cublasOperation_t::CUBLAS_OP_N,
+        };
+        // Without `FAST_TF32` a float keeps all its bits, as on the CPU.
+        let compute = match self.tf32 && dtype == DType::Float32 {
+            true => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+            false => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
         };
         let (one, zero) = (1.0_f32, 0.0_f32);
         // cuBLAS stores columns first: it sees the transposed matrices, and out' = b' a'.
@@ -87,8 +94,7 @@ impl Cublas {
                 columns.max(1),
                 i64::from(rows) * i64::from(columns),
                 count,
-                // Not `FAST_TF32`: a float keeps all its bits, as on the CPU.
-                sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+                compute,
                 sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT,
             )
         };

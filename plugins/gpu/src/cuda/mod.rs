@@ -9,7 +9,7 @@ mod dlopen;
 
 pub(crate) use compiler::image;
 
-use crate::settings::libraries;
+use crate::settings::{libraries, tf32};
 use commands::Commands;
 use compiler::Function;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
@@ -222,12 +222,13 @@ fn open_in(
         let info = result::mem_get_info().map_err(refused("see how much memory there is"));
         info.map(|(free, _)| free)
     };
+    let tf32 = tf32()?;
     if libraries()? {
-        device.cublas = cublas::Cublas::open(device.stream).unwrap_or_else(|failure| {
+        device.cublas = cublas::Cublas::open(device.stream, tf32).unwrap_or_else(|failure| {
             without("multiplies matrices without cuBLAS", failure);
             None
         });
-        device.cudnn = cudnn::Cudnn::open(device.stream, free()?).unwrap_or_else(|failure| {
+        device.cudnn = cudnn::Cudnn::open(device.stream, free()?, tf32).unwrap_or_else(|failure| {
             without("convolves without cuDNN", failure);
             None
         });

@@ -47,6 +47,7 @@ const SETTINGS: [(&str, &str, &str); 9] = [
     ),
     ("RUST_GPU_MEMORY_MIB", "much", "is not understood; write RUST_GPU_MEMORY_MIB=512"),
     ("RUST_GPU_NVIDIA_LIBRARIES", "no", "is not understood; write RUST_GPU_NVIDIA_LIBRARIES=0"),
+    ("RUST_GPU_TF32", "yes", "is not understood; write RUST_GPU_TF32=0 or RUST_GPU_TF32=1"),
     (
         "RUST_GPU_TIMEOUT_S",
         "soon",

@@ -49,6 +49,19 @@ fn integers_wrap_as_on_the_cpu() {
     sweep(&Cuda::new(), None, &["Abs", "AddN", "Neg", "Square"], &settings);
 }
 
+/// By default as on the CPU.
+#[test]
+fn float32_is_multiplied_as_tf32_if_the_user_wants() {
+    let run = |step: &str, settings: &[(&str, &str)]| {
+        let settings = [settings, &[CUDA]].concat();
+        let environment = Cuda::with_libraries().environment(None);
+        let finished = run_on(environment, NEWEST, "gpu", &[step], &settings);
+        assert!(!finished.stderr.contains("without cuDNN"), "{}", finished.stderr);
+    };
+    run("exact", &[]);
+    run("tf32", &[("RUST_GPU_TF32", "1")]);
+}
+
 /// In the place of shaders.
 #[test]
 fn nvidias_libraries_multiply_and_convolve_as_on_the_cpu() {

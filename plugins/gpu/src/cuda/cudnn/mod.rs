@@ -31,6 +31,8 @@ pub(super) struct Cudnn {
     handle: Mutex<Handle>,
     /// Its address and bytes. Commands run in order, so all use the same.
     workspace: (u64, usize),
+    /// Whether float32 may be multiplied as TF32.
+    tf32: bool,
     /// `None` for those that cuDNN does not support.
     plans: Mutex<Plans>,
     /// The kinds of convolutions with wrong results.
@@ -46,7 +48,7 @@ unsafe impl Send for Handle {}
 
 impl Cudnn {
     /// Opens cuDNN for the context of this thread, if it is installed, and tests it: the stream is still empty.
-    pub(super) fn open(stream: CUstream, free: usize) -> BackendResult<Option<Self>> {
+    pub(super) fn open(stream: CUstream, free: usize, tf32: bool) -> BackendResult<Option<Self>> {
         if !CUDNN.find() {
             return Ok(None);
         }
@@ -68,6 +70,7 @@ impl Cudnn {
         let mut opened = Self {
             handle: Mutex::new(Handle(handle)),
             workspace: (address, bytes),
+            tf32,
             plans: Mutex::default(),
             wrong: Vec::new(),
             failed: Once::new(),
@@ -129,7 +132,7 @@ impl Cudnn {
             return known.clone();
         }
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = Plan::new(handle.0, self.workspace.1, convolution);
+        let plan = Plan::new(handle.0, self.workspace.1, convolution, self.tf32);
         drop(handle);
         let plan = plan.unwrap_or_else(|error| {
             if !is_refusal(error) {

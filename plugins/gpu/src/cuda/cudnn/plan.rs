@@ -70,14 +70,47 @@ pub(super) struct Plan {
     needed: usize,
 }
 
+/// What of the factors' bits is multiplied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Precision {
+    /// All bits of float32, as on the CPU.
+    Exact,
+    /// The bits of TF32, for float32.
+    Tf32,
+    /// All bits of a 16-bit type.
+    Short,
+}
+
+impl Precision {
+    /// Returns how a convolution multiplies before an algorithm is chosen.
+    fn math(self) -> sys::cudnnMathType_t {
+        match self {
+            Self::Exact => sys::cudnnMathType_t::CUDNN_FMA_MATH,
+            // TF32, where the GPU has it.
+            Self::Tf32 => sys::cudnnMathType_t::CUDNN_DEFAULT_MATH,
+            Self::Short => sys::cudnnMathType_t::CUDNN_TENSOR_OP_MATH,
+        }
+    }
+
+    /// Returns whether an algorithm may multiply like this.
+    fn allows(self, math: sys::cudnnMathType_t) -> bool {
+        use sys::cudnnMathType_t::{CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION};
+        match math {
+            // It would convert float32 to float16.
+            CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION => self == Self::Short,
+            CUDNN_TENSOR_OP_MATH => self != Self::Exact,
+            _ => true,
+        }
+    }
+}
+
 /// Chooses the first algorithm that cuDNN suggests, among the deterministic ones that fit into the memory and compute
 /// with all bits of the type. Evaluates to the algorithm and the memory that it needs.
 macro_rules! choose {
     (
         $way:ident: $suggest:ident, $needed:ident, $perf:ident,
-        ($cudnn:expr, $a:expr, $b:expr, $convolution:expr, $c:expr), $space:expr, $is_exact:expr
+        ($cudnn:expr, $a:expr, $b:expr, $convolution:expr, $c:expr), $space:expr, $precision:expr
     ) => {{
-        use sys::cudnnMathType_t::{CUDNN_TENSOR_OP_MATH, CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION};
         let mut perfs = [const { MaybeUninit::<sys::$perf>::uninit() }; MOST_ALGORITHMS];
         let mut count = 0;
         let (most, all) = (MOST_ALGORITHMS as c_int, perfs.as_mut_ptr().cast());
@@ -86,20 +119,16 @@ macro_rules! choose {
         let perfs = perfs.iter().take(usize::try_from(count).unwrap_or_default());
         // SAFETY: cuDNN has written so many.
         perfs.map(|perf| unsafe { perf.assume_init_read() }).find_map(|perf| {
-            let is_coarse = matches!(
-                perf.mathType,
-                CUDNN_TENSOR_OP_MATH | CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION
-            );
             if perf.status != sys::cudnnStatus_t::CUDNN_STATUS_SUCCESS
                 || perf.determinism != sys::cudnnDeterminism_t::CUDNN_DETERMINISTIC
-                || ($is_exact && is_coarse)
+                || !$precision.allows(perf.mathType)
             {
                 return None;
             }
             // The memory depends on the kind of multiplication.
             // SAFETY: handle and descriptors live.
             let needed = unsafe {
-                if !$is_exact {
+                if $precision != Precision::Exact {
                     result::set_convolution_math_type($convolution, perf.mathType).ok()?;
                 }
                 result::$needed($cudnn, $a, $b, $convolution, $c, perf.algo).ok()?
@@ -136,6 +165,7 @@ impl Plan {
         cudnn: sys::cudnnHandle_t,
         space: usize,
         convolution: &Convolution,
+        tf32: bool,
     ) -> Result<Option<Self>, CudnnError> {
         use sys::cudnnTensorFormat_t::{CUDNN_TENSOR_NCHW as FIRST, CUDNN_TENSOR_NHWC as LAST};
         let Some((kind, element)) = supported(convolution) else { return Ok(None) };
@@ -172,12 +202,12 @@ impl Plan {
         let described = Descriptor { handle, destroy: result::destroy_convolution_descriptor };
         let (pads, strides) = (along(|axis| axis.before), along(|axis| axis.stride));
         let dilations = along(|axis| axis.dilation);
-        // A float keeps all its bits, as on the CPU; by default it would be multiplied as TF32.
-        let is_exact = kind == sys::cudnnDataType_t::CUDNN_DATA_FLOAT;
-        let math = match is_exact {
-            true => sys::cudnnMathType_t::CUDNN_FMA_MATH,
-            false => sys::cudnnMathType_t::CUDNN_TENSOR_OP_MATH,
+        let precision = match kind {
+            sys::cudnnDataType_t::CUDNN_DATA_FLOAT if tf32 => Precision::Tf32,
+            sys::cudnnDataType_t::CUDNN_DATA_FLOAT => Precision::Exact,
+            _ => Precision::Short,
         };
+        let math = precision.math();
         // SAFETY: there are as many of each.
         unsafe {
             result::set_convolutionnd_descriptor(
@@ -202,7 +232,7 @@ impl Plan {
                 cudnnConvolutionFwdAlgoPerf_t,
                 (cudnn, x, w, handle, y),
                 space,
-                is_exact
+                precision
             ),
             ConvolutionKind::BackwardData => choose!(
                 BackwardData: get_convolution_backward_data_algorithm,
@@ -210,7 +240,7 @@ impl Plan {
                 cudnnConvolutionBwdDataAlgoPerf_t,
                 (cudnn, w, y, handle, x),
                 space,
-                is_exact
+                precision
             ),
             ConvolutionKind::BackwardFilter => choose!(
                 BackwardFilter: get_convolution_backward_filter_algorithm,
@@ -218,7 +248,7 @@ impl Plan {
                 cudnnConvolutionBwdFilterAlgoPerf_t,
                 (cudnn, x, y, handle, w),
                 space,
-                is_exact
+                precision
             ),
         };
         if chosen.is_none() {

@@ -197,7 +197,7 @@ fn compare(
 ) -> Result<Option<Wrong>, DriverError> {
     let &Convolution { kind, dtype, ref shape } = convolution;
     let Some(plan) = cudnn.plan(convolution) else { return Ok(None) };
-    let is_exact = dtype == DType::Float32;
+    let is_exact = dtype == DType::Float32 && !cudnn.tf32;
     let [images, filter, results] = tensors(shape, kind, is_exact);
     let (a, b, expected) = match kind {
         ConvolutionKind::Forward => (images, filter, results),

@@ -1,6 +1,7 @@
 //! The functions of cuBLAS.
 
-use super::elements::{Elements, Kind};
+use super::abort;
+use super::elements::{Elements, Kind, allows_tf32, tf32};
 use super::queue::on_device;
 use crate::device::DEVICE;
 use cudarc::cublas::sys::{
@@ -115,7 +116,11 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
 ) -> cublasStatus_t {
     // SAFETY: for this type of computation the scalars are floats.
     let scalars = unsafe { (alpha.cast::<f32>().read(), beta.cast::<f32>().read()) };
-    if compute != cublasComputeType_t::CUBLAS_COMPUTE_32F || scalars != (1.0, 0.0) {
+    let is_tf32 = compute == cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32;
+    if is_tf32 && (a_kind != cudaDataType::CUDA_R_32F || !allows_tf32()) {
+        abort("a product loses bits");
+    }
+    if !(is_tf32 || compute == cublasComputeType_t::CUBLAS_COMPUTE_32F) || scalars != (1.0, 0.0) {
         return cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED;
     }
     let matrix = |at: usize, kind, pitch: c_int, step, op| {
@@ -157,7 +162,9 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
                     let term = |at| {
                         let (a_at, b_at) = (a.index(batch, row, at), b.index(batch, at, column));
                         // SAFETY: the matrices have these elements, and their blocks are held.
-                        unsafe { a.elements.get(a_at) * b.elements.get(b_at) }
+                        let factors = unsafe { [a.elements.get(a_at), b.elements.get(b_at)] };
+                        let [a, b] = if is_tf32 { factors.map(tf32) } else { factors };
+                        a * b
                     };
                     let sum = (0..k).map(term).sum();
                     // SAFETY: `c` has this element, its block is held, and no other thread uses it.

@@ -51,3 +51,13 @@ impl Elements {
         }
     }
 }
+
+/// Returns whether float32 may be multiplied as TF32: the plugin's setting.
+pub(super) fn allows_tf32() -> bool {
+    std::env::var_os("RUST_GPU_TF32").is_some_and(|value| value == "1")
+}
+
+/// Rounds a number to the 10 bits of TF32's fraction.
+pub(super) fn tf32(number: f32) -> f32 {
+    f32::from_bits((number.to_bits() + 0x1000) & !0x1fff)
+}

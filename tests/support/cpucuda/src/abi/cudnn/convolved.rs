@@ -2,7 +2,7 @@
 
 use super::{Handle, INVALID, WORKSPACE, of};
 use crate::abi::abort;
-use crate::abi::elements::{Elements, Kind};
+use crate::abi::elements::{Elements, Kind, allows_tf32, tf32};
 use crate::abi::memory::Region;
 use crate::abi::queue::on_device;
 use crate::device::DEVICE;
@@ -152,7 +152,7 @@ impl Convolved {
         if !fits {
             return Err(INVALID);
         }
-        if x.kind == Some(Kind::F32) && !of.is_exact {
+        if x.kind == Some(Kind::F32) && !of.is_exact && !allows_tf32() {
             abort("a convolution of float32 loses bits");
         }
         Ok(Self { images, filter, results, of })
@@ -223,17 +223,21 @@ impl Convolved {
                 Direction::BackwardData => (x, &self.images),
                 Direction::BackwardFilter => (w, &self.filter),
             };
+            let is_tf32 = self.images.kind == Some(Kind::F32) && !self.of.is_exact;
+            let factor = |number: f32| if is_tf32 { tf32(number) } else { number };
             let mut sums = vec![0.0_f32; of_out.sizes.iter().product::<i64>() as usize];
             self.products(|image, filter, result| {
                 // SAFETY: the tensors have these elements, and their blocks are held.
                 unsafe {
                     match direction {
-                        Direction::Forward => sums[result as usize] += x.get(image) * w.get(filter),
+                        Direction::Forward => {
+                            sums[result as usize] += factor(x.get(image)) * factor(w.get(filter));
+                        }
                         Direction::BackwardData => {
-                            sums[image as usize] += y.get(result) * w.get(filter)
+                            sums[image as usize] += factor(y.get(result)) * factor(w.get(filter));
                         }
                         Direction::BackwardFilter => {
-                            sums[filter as usize] += x.get(image) * y.get(result)
+                            sums[filter as usize] += factor(x.get(image)) * factor(y.get(result));
                         }
                     }
                 }
