@@ -28,7 +28,8 @@ ACCURACY = 0.95
 DENSE = ("BiasAdd", "BiasAddGrad", "MatMul", "Relu", "ReluGrad", "SparseSoftmaxCrossEntropyWithLogits")
 OPS = dict(
     dense=DENSE,
-    convolutional=DENSE + ("Conv2D", "Conv2DBackpropFilter", "MaxPool", "MaxPoolGrad"),
+    # A device may fuse elementwise ops with others.
+    convolutional=("BiasAddGrad", "MatMul", "SparseSoftmaxCrossEntropyWithLogits", "Conv2D", "Conv2DBackpropFilter", "MaxPool", "MaxPoolGrad"),
     transformer=("MatMul", "BatchMatMulV2", "Softmax", "SparseSoftmaxCrossEntropyWithLogits"),
 )
 

@@ -144,12 +144,8 @@ fn replace(
     }
     let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
     let node = graph.node_mut(root).ok_or_else(missing)?;
-    // Attributes that TensorFlow added begin with `_`; they stay.
-    let attributes = node.attr_names().filter(|name| !name.starts_with('_'));
-    for name in attributes.map(str::to_owned).collect::<Vec<_>>() {
-        node.remove_attr(&name);
-    }
-    node.set_op(fused::OP)
+    // The controls are also those of the root.
+    pattern::change(node, fused::OP, [])
         .set_inputs(tree.inputs.iter().chain(&controls))
         .set_attr("Tinputs", types)
         .set_attr("T", dtype)

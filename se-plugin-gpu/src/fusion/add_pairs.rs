@@ -3,13 +3,13 @@
 //! A group starts when all its inputs are there, so each sum waits for those of the others. No sum that is grouped depends on another
 //! one, however indirectly. So no group can be in a cycle. Nothing else changes: reads and assignments stay what and where
 //! they are. All sums of a group are in one branch: one in a branch that is not taken would take the others with it. A graph
-//! with loops stays.
+//! with loops stays, and one with queues, whose order the edges do not tell.
 
 mod branches;
 
 use super::common::Search;
 use super::matcher::{CONTROL_FLOW, placed_with};
-use super::pattern::operands;
+use super::pattern::{has_blocking_ops, operands};
 use crate::kernels::add_pairs::{MOST, OP};
 use crate::launch::is_float;
 use branches::branches;
@@ -62,7 +62,7 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Vec<String>>> {
     let is_loop = |node: &&Node<'_>| {
         CONTROL_FLOW.contains(&node.op()) && !["Switch", "Merge"].contains(&node.op())
     };
-    if nodes.iter().any(is_loop) {
+    if nodes.iter().any(is_loop) || has_blocking_ops(graph) {
         return Ok(Vec::new());
     }
     let branches = branches(&nodes, &order);

@@ -10,26 +10,35 @@ mod layer;
 mod mean;
 mod moments;
 
-use super::pattern::{View, change, has_type, operands, placed, redirect, remove_unused, shorter};
+use super::matcher::REFERENCES;
+use super::pattern::{
+    View, awaited, change, has_blocking_ops, has_type, operands, placed, redirect, remove_unused,
+    shorter,
+};
 use crate::kernels::moments::{BATCH_GRADIENT, LAYER_GRADIENT};
 use moments::Moments;
 use se_plugin::graph::{Graph, Input, Node};
 use se_plugin::kernel::DType;
 use se_plugin::{Error, Result};
+use std::cell::RefCell;
 
 /// Replaces what it finds on devices of this type.
 pub(super) fn replace(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     let mut unused = Vec::new();
+    // Two reads of memory that changes are not the same `x`; and what is one op waits for all of its inputs.
+    if graph.nodes().any(|node| REFERENCES.contains(&node.op())) || has_blocking_ops(graph) {
+        return Ok(());
+    }
     // The gradient is found by the ops of the moments.
     for root in placed(graph, device_type, "AddN") {
-        if let Some(found) = Gradient::find(View(graph), &root) {
+        let seen = RefCell::default();
+        if let Some(found) = Gradient::find(View::new(graph, &seen), &root) {
             found.apply(graph, &root, &mut unused)?;
         }
     }
     for variance in placed(graph, device_type, "Mean") {
-        if let Some(found) = Moments::find(View(graph), &variance)
-            && !graph.is_preserved(&variance)?
-        {
+        let seen = RefCell::default();
+        if let Some(found) = Moments::find(View::new(graph, &seen), &variance) {
             found.apply(graph, &variance, &mut unused)?;
         }
     }
@@ -84,12 +93,14 @@ struct Gradient {
     others: Vec<String>,
     /// The conversion to the shorter type.
     conversion: Option<String>,
+    /// What replaced nodes wait for.
+    waits: Vec<String>,
 }
 
 impl Gradient {
     fn find(view: View<'_, '_>, root: &str) -> Option<Self> {
-        let root = view.0.node(root).filter(|root| has_type(root, "T", DType::Float32))?;
-        if operands(root).count() < 3 {
+        let root = view.node(first(root), &["AddN"])?;
+        if !has_type(root, "T", DType::Float32) || operands(root).count() < 3 {
             return None;
         }
         batch::find(view, root).or_else(|| layer::find(view, root))
@@ -101,14 +112,19 @@ impl Gradient {
         let others = operands(root).filter(|term| !found.terms.contains(term));
         let others: Vec<_> = others.map(|term| term.to_string()).collect();
         let needed: Vec<_> = [x, dy, mean, variance].into_iter().chain(scale).collect();
-        // What uses the sums must not be needed for them.
-        let mut sums = found.sums.iter().flatten();
+        // What uses the sums must not be needed for them, nor wait for something else.
+        let sums: Vec<_> = found.sums.iter().flatten().copied().collect();
+        let is_free = |sum: &&str| {
+            view.graph.node(sum).is_some_and(|sum| awaited(sum).next().is_none())
+                && !view.reaches(sum, &needed)
+        };
         if others.len() + 3 != operands(root).count()
-            || sums.any(|sum| view.reaches(sum, &needed))
+            || !sums.iter().all(is_free)
             || found.needs.iter().any(|input| !is_on(view, *input, root))
         {
             return None;
         }
+        let waits = Self::waits(view, root, &sums, &needed)?;
         let conversion =
             if others.is_empty() { Conversion::find(view, root, [x, dy]) } else { None };
         let (first_two, dtype, conversion) = match conversion {
@@ -126,7 +142,33 @@ impl Gradient {
             sums: found.sums.map(|sums| sums.into_iter().map(str::to_owned).collect()),
             others,
             conversion,
+            waits,
         })
+    }
+
+    /// Returns the nodes that the op has to wait for, because nodes that it replaces do. Returns `None` if that is a cycle.
+    fn waits(
+        view: View<'_, '_>,
+        root: &Node<'_>,
+        sums: &[&str],
+        needed: &[Input<'_>],
+    ) -> Option<Vec<String>> {
+        let mut waits = Vec::new();
+        for name in view.awaited() {
+            let awaited = [Input::Control { node: name }];
+            if name == root.name() || view.reaches(root.name(), &awaited) {
+                return None;
+            }
+            if view.is_implied(name, needed) {
+                continue;
+            }
+            // The sums would wait for what needs them.
+            if sums.iter().any(|sum| view.reaches(sum, &awaited)) {
+                return None;
+            }
+            waits.push(awaited[0].to_string());
+        }
+        Some(waits)
     }
 
     fn apply<'a>(self, graph: &mut Graph<'a>, root: &str, unused: &mut Vec<String>) -> Result<()> {
@@ -148,7 +190,10 @@ impl Gradient {
             }
         };
         let node = graph.node_mut(&name).ok_or_else(missing)?;
-        change(node, self.op, self.inputs)
+        // Those of the root are there already.
+        let own: Vec<_> = awaited(node).map(|name| format!("^{name}")).collect();
+        let waits = self.waits.into_iter().filter(|wait| !own.contains(wait));
+        change(node, self.op, self.inputs.into_iter().chain(waits))
             .set_attr("T", self.dtype)
             .set_attr("axes", self.axes)
             .set_attr("epsilon", self.epsilon)
@@ -170,7 +215,7 @@ impl Gradient {
 
 /// Returns whether the node of an input is on the device of another one.
 fn is_on(view: View<'_, '_>, input: Input<'_>, other: &Node<'_>) -> bool {
-    view.0.node(input.node()).is_some_and(|node| node.device() == other.device())
+    view.graph.node(input.node()).is_some_and(|node| node.device() == other.device())
 }
 
 /// `x` and `dy` before they were converted to float32, and the conversion of the gradient to their type.
@@ -183,14 +228,16 @@ struct Conversion<'g> {
 impl<'g> Conversion<'g> {
     fn find(view: View<'g, '_>, root: &Node<'_>, [x, dy]: [Input<'g>; 2]) -> Option<Self> {
         let ((x, dtype), (dy, of_dy)) = (shorter(view, x)?, shorter(view, dy)?);
-        let mut users =
-            view.0.nodes().filter(|node| node.inputs().any(|input| input.node() == root.name()));
+        let mut users = view
+            .graph
+            .nodes()
+            .filter(|node| node.inputs().any(|input| input.node() == root.name()));
         let (node, None) = (users.next()?, users.next()) else { return None };
         let is_back = node.op() == "Cast"
             && node.device() == root.device()
             && has_type(node, "DstT", dtype)
             && of_dy == dtype
-            && !view.0.is_preserved(root.name()).unwrap_or(true);
+            && !view.graph.is_preserved(root.name()).unwrap_or(true);
         is_back.then_some(Self { inputs: [x, dy], dtype, node: node.name() })
     }
 }

@@ -1,8 +1,10 @@
 //! How patterns look at the nodes of a graph, and remove those that they replace.
 
+use super::matcher::placed_with;
 use se_plugin::Result;
 use se_plugin::graph::{Constant, Graph, Input, Node};
 use se_plugin::kernel::DType;
+use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 /// Ops that a pass may remove if nothing uses their results: they have no effects.
@@ -35,15 +37,67 @@ const PURE: [&str; 26] = [
     "Tile",
 ];
 
+/// Ops whose order the edges of a graph do not tell: one waits for another, which may wait for anything.
+const BLOCKING: [&str; 6] = ["Queue", "Stage", "Barrier", "Mutex", "_Recv", "_Send"];
+
+/// Returns whether a node may have to wait for one that it does not depend on. A node that waits for more could wait for ever.
+pub(super) fn has_blocking_ops(graph: &Graph<'_>) -> bool {
+    graph.nodes().any(|node| BLOCKING.iter().any(|part| node.op().contains(part)))
+}
+
 /// A graph, as patterns look at it: each node is reached from one that uses it.
 #[derive(Clone, Copy)]
-pub(super) struct View<'g, 'a>(pub(super) &'g Graph<'a>);
+pub(super) struct View<'g, 'a> {
+    pub(super) graph: &'g Graph<'a>,
+    /// The nodes that were looked at.
+    seen: &'g RefCell<BTreeSet<String>>,
+}
 
 impl<'g, 'a> View<'g, 'a> {
-    /// Returns the node whose first output an input is, if it is one of these ops.
+    /// Returns a view that adds the nodes that it looks at to `seen`.
+    pub(super) fn new(graph: &'g Graph<'a>, seen: &'g RefCell<BTreeSet<String>>) -> Self {
+        Self { graph, seen }
+    }
+
+    /// Returns the node whose first output an input is, if it is one of these ops. Its value is not fed.
     pub(super) fn node(self, input: Input<'g>, ops: &[&str]) -> Option<&'g Node<'a>> {
         let Input::Data { node, output: 0 } = self.plain(input) else { return None };
-        self.0.node(node).filter(|node| ops.contains(&node.op()))
+        let node = self.graph.node(node).filter(|node| ops.contains(&node.op()))?;
+        self.is_free(node.name()).then_some(node)
+    }
+
+    /// Returns whether a node's value is neither fetched nor fed, and remembers the node.
+    fn is_free(self, name: &str) -> bool {
+        self.seen.borrow_mut().insert(name.to_owned());
+        self.graph.is_preserved(name).is_ok_and(|is_preserved| !is_preserved)
+    }
+
+    /// Returns whether a node that was looked at is computed from these inputs and constants alone. Then who has the inputs, and waits
+    /// for what the nodes wait for that were looked at, need not wait for it.
+    pub(super) fn is_implied(self, node: &'g str, inputs: &[Input<'_>]) -> bool {
+        let seen = self.seen.borrow();
+        let mut done = BTreeSet::new();
+        let mut waiting = vec![node];
+        while let Some(name) = waiting.pop() {
+            let is_input = inputs.iter().any(|input| input.node() == name);
+            if is_input && name != node || !done.insert(name) {
+                continue;
+            }
+            match self.graph.node(name) {
+                Some(node) if node.op() == "Const" || seen.contains(name) => {
+                    waiting.extend(operands(node).map(Input::node));
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// Returns the nodes that those which were looked at wait for.
+    pub(super) fn awaited(self) -> BTreeSet<&'g str> {
+        let seen = self.seen.borrow();
+        let nodes = seen.iter().filter_map(|name| self.graph.node(name));
+        nodes.flat_map(awaited).collect()
     }
 
     /// Returns the operands of the node whose first output an input is, if it is one of these ops and has so many.
@@ -58,9 +112,10 @@ impl<'g, 'a> View<'g, 'a> {
     /// Returns the input that an input is equal to: the first one of `Identity` and the like.
     pub(super) fn plain(self, mut input: Input<'g>) -> Input<'g> {
         while let Input::Data { node, output: 0 } = input
-            && let Some(node) = self.0.node(node)
+            && let Some(node) = self.graph.node(node)
             && matches!(node.op(), "Identity" | "StopGradient")
             && let Some(from) = operands(node).next()
+            && self.is_free(node.name())
         {
             input = from;
         }
@@ -100,9 +155,10 @@ impl<'g, 'a> View<'g, 'a> {
         self.node(input, &["Const"])?.attr("value").ok()
     }
 
-    /// Returns the only element of a constant.
+    /// Returns the value of a scalar constant.
     pub(super) fn number(self, input: Input<'g>) -> Option<f32> {
-        match self.constant(input)?.floats()?[..] {
+        let constant = self.constant(input).filter(|constant| constant.shape().is_empty())?;
+        match constant.floats()?[..] {
             [only] => Some(only),
             _ => None,
         }
@@ -125,7 +181,7 @@ impl<'g, 'a> View<'g, 'a> {
                 return true;
             }
             if seen.insert(name)
-                && let Some(node) = self.0.node(name)
+                && let Some(node) = self.graph.node(name)
             {
                 waiting.extend(node.inputs().map(Input::node));
             }
@@ -159,6 +215,11 @@ pub(super) fn shorter<'g>(view: View<'g, '_>, input: Input<'g>) -> Option<(Input
     Some((operands(node).next()?, dtype))
 }
 
+/// Returns the nodes that a node waits for.
+pub(super) fn awaited<'g>(node: &'g Node<'_>) -> impl Iterator<Item = &'g str> {
+    node.inputs().filter(|input| matches!(input, Input::Control { .. })).map(Input::node)
+}
+
 /// Returns both orders of two operands.
 pub(super) fn orders<T: Copy>([a, b]: [T; 2]) -> [[T; 2]; 2] {
     [[a, b], [b, a]]
@@ -175,7 +236,7 @@ pub(super) fn redirect(graph: &mut Graph<'_>, from: Input<'_>, to: Input<'_>) {
     }
 }
 
-/// Makes a node one of another op, with these inputs before the nodes that it waits for, and without the attributes of its op.
+/// Makes a node one of another op, with these inputs, before the nodes that it waits for, and without the attributes of its op.
 pub(super) fn change<'n, 'a>(
     node: &'n mut Node<'a>,
     op: &str,
@@ -200,8 +261,9 @@ pub(super) fn remove_unused(graph: &mut Graph<'_>, mut names: Vec<String>) -> Re
     for input in graph.nodes().flat_map(Node::inputs) {
         *users.entry(input.node().to_owned()).or_default() += 1;
     }
+    let named: BTreeSet<_> = graph.nodes().flat_map(placed_with).collect();
     while let Some(name) = names.pop() {
-        let is_used = users.get(&name).is_some_and(|&users| users > 0);
+        let is_used = users.get(&name).is_some_and(|&users| users > 0) || named.contains(&name);
         let is_pure = graph.node(&name).is_some_and(|node| PURE.contains(&node.op()));
         if is_used || !is_pure || graph.is_preserved(&name)? {
             continue;

@@ -1,6 +1,6 @@
 //! Mean and variance of rows, and the gradient of layer normalization: `shaders/layer_norm.comp`. The ops are in [`moments`](super::moments).
 
-use super::moments::{Attributes, kept, of_each_channel};
+use super::moments::{Attributes, kept, of_each_channel, unfit};
 use super::normalize::{BatchNorm, Op};
 use super::*;
 use crate::backend;
@@ -54,6 +54,12 @@ pub(super) fn moments(context: &Run<'_>, op: &'static str) -> Result<()> {
     if mean.is_empty() {
         return Ok(());
     }
+    if mean.len() == 1 {
+        // Of one row, parts are summed by many workgroups: as of one channel.
+        let all = [&x, &x, &x, &x, &x, &x, &mean, &variance, &x, &x].map(Operand::from);
+        let norm = BatchNorm { has_scale: false, ..BatchNorm::of_training() };
+        return norm.enqueue(context, op, Op::Moments, &x, 1, &all);
+    }
     let tensors = [&x, &x, &x, &mean, &variance, &x];
     enqueue(context, op, Rows::Moments, [mean.len(), columns], 0.0, tensors)
 }
@@ -72,15 +78,13 @@ pub(super) fn gradient(context: &Run<'_>, op: &'static str, attributes: &Attribu
             && attributes.has_scale
             && dy.len() == x.len()
             && [mean.len(), variance.len()] == [rows; 2],
-        wrong(format!(
-            "x, its gradient, mean and variance do not fit: {:?} {:?} {:?} {:?}",
-            x.shape(),
-            dy.shape(),
-            mean.shape(),
-            variance.shape()
-        ))
+        unfit(
+            op,
+            &[("x", &x), ("y_backprop", &dy), ("mean", &mean), ("variance", &variance)],
+            format!("{} axes of rows", attributes.axes)
+        )
     );
-    let scale = of_each_channel(context, op, context.input(4)?, columns)?;
+    let scale = of_each_channel(context, op, context.input(4)?, &[columns])?;
     let dx = context.output(0, x.shape())?;
     let sums = [(1, attributes.keep_dims[0]), (2, attributes.keep_dims[1])].map(|(at, keeps)| {
         let shape = if keeps { kept(&[columns], attributes.axes) } else { vec![columns] };

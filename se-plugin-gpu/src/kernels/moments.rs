@@ -147,8 +147,8 @@ impl Averages {
                 return Ok((mean.clone(), mean.clone()));
             }
             let old = context.input(1 + number)?;
-            let (len, channels) = (old.len(), mean.len());
-            ensure!(len == channels, wrong(format!("{len} averages of {channels} channels")));
+            let fits = old.len() == mean.len();
+            ensure!(fits, unfit(op, &[("average", &old), ("mean", &mean)], "each other"));
             Ok((old.clone(), context.output(2 + number, old.shape())?))
         };
         let ((old_mean, new_mean), (old_variance, new_variance)) = (average(0)?, average(1)?);
@@ -201,21 +201,19 @@ impl Attributes {
         let (x, dy, mean, variance) = (x?, dy?, mean?, variance?);
         let shape = shape(&x)?;
         let rest = channels(&shape, self.axes)?;
-        let n_channels = rest.iter().product();
+        let n_channels: usize = rest.iter().product();
         ensure!(
             dy.shape() == x.shape() && [mean.len(), variance.len()] == [n_channels; 2],
-            wrong(format!(
-                "x, its gradient, mean and variance do not fit: {:?} {:?} {:?} {:?}",
-                x.shape(),
-                dy.shape(),
-                mean.shape(),
-                variance.shape()
-            ))
+            unfit(
+                op,
+                &[("x", &x), ("y_backprop", &dy), ("mean", &mean), ("variance", &variance)],
+                format!("{} axes", self.axes)
+            )
         );
         let scale = if self.has_scale { context.input(4)? } else { variance.clone() };
         let scale_shape = self::shape(&scale)?;
         let scale_shape = shapes::broadcast_shape(&self::shape(&variance)?, &scale_shape)?;
-        let scale = of_each_channel(context, op, scale, n_channels)?;
+        let scale = of_each_channel(context, op, scale, rest)?;
         let dx = context.output(0, x.shape())?;
         let dscale = output(context, 1, &scale_shape)?;
         let offset_shape = if self.keep_dims[1] { kept(rest, self.axes) } else { rest.to_vec() };
@@ -234,20 +232,38 @@ impl Attributes {
     }
 }
 
-/// Returns a number for each channel: the tensor, or its only element for all of them.
+/// Returns a number for each channel: the tensor, broadcast to their shape.
 pub(super) fn of_each_channel(
     context: &Run<'_>,
     op: &'static str,
     scale: DeviceTensor,
-    channels: usize,
+    channels: &[usize],
 ) -> Result<DeviceTensor> {
-    if scale.len() == channels {
+    if scale.len() == channels.iter().product::<usize>() {
         return Ok(scale);
     }
-    let shape = scale.shape();
-    ensure!(scale.len() == 1, wrong(format!("{shape:?} is not a scale of {channels} channels")));
-    let all = context.temporary(scale.dtype(), &to_host(&[channels]))?;
-    let walk = strided_copy::Walk::new(&[channels], &[0], &[1]);
+    let shape = shape(&scale)?;
+    // Axes before those of the channels have the size 1.
+    let own = &shape[shape.len().saturating_sub(channels.len())..];
+    let fits = shapes::broadcast_shape(own, channels).is_ok_and(|all| all[..] == *channels)
+        && own.iter().product::<usize>() == scale.len();
+    ensure!(fits, unfit(op, &[("scale", &scale)], format!("the channels {channels:?}")));
+    let all = context.temporary(scale.dtype(), &to_host(channels))?;
+    let steps = strided_copy::broadcast(own, channels.len());
+    let walk = strided_copy::Walk::new(channels, &steps, &strided_copy::strides(channels));
     walk.enqueue(context, op, (&scale).into(), &all)?;
     Ok(all)
+}
+
+/// The error of tensors whose shapes do not fit. The user did not write the op, so the text says where it comes from.
+#[cold]
+pub(super) fn unfit(op: &str, tensors: &[(&str, &DeviceTensor)], to: impl AsRef<str>) -> Error {
+    let shapes: Vec<_> =
+        tensors.iter().map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
+    wrong(format!(
+        "{op}, which replaces a normalization and its gradient: the shapes {} do not fit {}; RUST_GPU_FUSE=0 leaves the graph as \
+         it is",
+        shapes.join(", "),
+        to.as_ref()
+    ))
 }

@@ -56,6 +56,7 @@ impl BatchNorm {
     ) -> Result<()> {
         let stages = self.stages(number, x.dtype(), [x.len(), channels], operands)?;
         ensure_turns(context, op, stages.turns())?;
+        word(stages.sums())?;
         let sums = match stages.sums() {
             0 => None,
             len => Some(context.temporary(DType::Float32, &[len as i64])?),

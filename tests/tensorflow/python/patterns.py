@@ -6,6 +6,7 @@ All but `rows` and `finite` are about batch normalization.
     layers     as Keras' layer writes it, in float32 and mixed precision
     rows       layer normalization as Keras' layer writes it
     others     what looks like it and is another thing is computed as it is written
+    order      nodes that wait, are fed, or read memory that changes
     finite     whether all gradients are finite, as optimizers ask that scale the loss
     off        nothing is replaced
 
@@ -25,6 +26,7 @@ DEVICE, CPU = "/device:%s:0" % os.environ["TF_PLUGIN_DEVICE_TYPE"], "/device:CPU
 MOMENTS, GRADIENT, LAYER, FINITE = "RustGpuMoments", "RustGpuBatchNormGrad", "RustGpuLayerNormGrad", "RustGpuAllFinite"
 
 random = np.random.default_rng(11)
+raw = tf.raw_ops
 
 
 def counted():
@@ -261,6 +263,99 @@ def others():
     compare(gradients(lambda x: (loop(x),)), [weights, x], "a loop", {}, limit=1e-4)
 
 
+def waits(device):
+    """What a variable has after an assignment that only the squares wait for, and another one."""
+    with tf.device(device):
+        variable, x = tf.Variable(0.0), tf.constant(random.normal(size=(4, 3, 2, 5)), tf.float32)
+
+    @tf.function(jit_compile=False)
+    def function(large):
+        with tf.device("/CPU:0"):
+            late = tf.reduce_sum(tf.matmul(tf.matmul(large, large), large)) * 0.0
+        with tf.device(device):
+            mean = tf.reduce_mean(x, (0, 1, 2), keepdims=True)
+            with tf.control_dependencies([variable.assign(late + 1.0)]):
+                squares = tf.math.squared_difference(x, mean)
+            variance = tf.reduce_mean(squares, (0, 1, 2), keepdims=True)
+            variable.assign(tf.reduce_sum(variance) * 0.0 + 10.0)
+            return variance
+    function(tf.ones((1000, 1000))).numpy()
+    return float(variable.numpy())
+
+
+def fetched(build, device):
+    """What a session fetches of a graph: its tensors, and what is fed."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        with tf.device(device):
+            tensors, feeds = build()
+        with v1.Session(graph=graph, config=v1.ConfigProto(allow_soft_placement=True)) as session:
+            session.run(v1.global_variables_initializer())
+            return session.run(tensors, feeds, options=v1.RunOptions(timeout_in_ms=60_000))
+
+
+def order():
+    check(waits(DEVICE) == waits(CPU) == 10.0, "an assignment is too late")
+    v1, values = tf.compat.v1, random.normal(1.0, 2.0, (4, 3, 2, 5)).astype("float32")
+
+    def fed(which):
+        def build():
+            given = v1.placeholder(tf.float32, values.shape)
+            x = tf.identity(given)
+            mean = tf.reduce_mean(x, (0, 1, 2), keepdims=True)
+            squares = tf.math.squared_difference(x, mean)
+            variance = tf.reduce_mean(squares, (0, 1, 2), keepdims=True)
+            value = {"x": (x, values), "mean": (mean, np.zeros((1, 1, 1, 5), "float32")), "squares": (squares, np.ones_like(values))}
+            feeds = dict([value[which]])
+            return [variance + 0.5], feeds if which == "x" else {given: values, **feeds}
+        return build
+
+    def reference():
+        with tf.device("/CPU:0"):
+            variable = v1.get_variable("reference", initializer=tf.reshape(tf.range(12.0), (4, 3)), use_resource=False)
+            first = variable.read_value()
+        mean = tf.reduce_mean(first, (0,), keepdims=True)
+        with tf.device("/CPU:0"):
+            with tf.control_dependencies([tf.identity(mean)]):
+                changed = v1.assign(variable, tf.reshape(tf.range(12.0), (4, 3)) * 7.0)
+            with tf.control_dependencies([changed.op]):
+                second = variable.read_value()
+        return [tf.exp(tf.reduce_mean(tf.math.squared_difference(second, mean), (0,), keepdims=True) * -0.001)], {}
+
+    def queue():
+        """The second variable is read after the first was changed, which no edge tells."""
+        names = ["first", "its momentum", "second", "momentum"]
+        first, of_first, second, of_second = [v1.get_variable(name.replace(" ", "_"), (8,), initializer=v1.ones_initializer(), use_resource=True) for name in names]
+        changed = first.assign(raw.AddV2(x=first.read_value(), y=of_first.read_value()), read_value=False)
+        with tf.device("/CPU:0"):
+            line = tf.queue.FIFOQueue(2, [tf.float32], shapes=[()])
+            with tf.control_dependencies([changed]):
+                sent = line.enqueue(tf.constant(1.0))
+            received = line.dequeue()
+        with tf.control_dependencies([received]):
+            read = second.read_value()
+        then = second.assign(raw.AddV2(x=read, y=of_second.read_value()), read_value=False)
+        return [received, changed, sent, then], {}
+
+    for what, build in [(which, fed(which)) for which in ("x", "mean", "squares")] + [("a reference", reference), ("a queue", queue)]:
+        near(fetched(build, DEVICE)[0], fetched(build, CPU)[0], 2e-5, what)
+
+    # Shapes that the ops do not have.
+    x, weights = (tf.constant(random.normal(1.0, 2.0, values.shape), tf.float32) for _ in range(2))
+    for shape in [(5,), (), (2, 1, 1, 1, 5)]:
+        def averages(x, old):
+            mean, variance = tf.nn.moments(x, (0, 1, 2), keepdims=True)
+            return old * 0.9 + mean * 0.1, old * 0.9 + variance * 0.1
+        compare(averages, [x, tf.ones(shape)], "averages of %r" % (shape,), {MOMENTS: 2})
+    channels = lambda x, scale, offset: moments_first(x, scale, offset, (0,), keepdims=True)
+    compare(gradients(channels), [weights, x, tf.ones(5) * 2.0, tf.ones(5)], "channels of several axes", {MOMENTS: 2})
+    x, weights = (tf.constant(random.normal(1.0, 2.0, (4, 3, 5)), tf.float32) for _ in range(2))
+
+    def positions(x, scale, offset, positions):
+        return keras.ops.layer_normalization(x, scale, offset, -1, 1e-3) + positions,
+    compare(gradients(positions), [weights, x, tf.ones(5), tf.ones(5), tf.ones((3, 5))], "positions", {MOMENTS: 1, LAYER: 3})
+
+
 def all_finite(tensors):
     """As `keras.optimizers.LossScaleOptimizer` has it."""
     return keras.ops.all(keras.ops.convert_to_tensor([keras.ops.all(keras.ops.isfinite(x)) for x in tensors]))
@@ -282,6 +377,11 @@ def finite():
             values[-1:] = bad
             tensors = good[:at] + [tf.cast(values.reshape(sizes[at]), dtype)] + good[at + 1:]
             compare(check_all, tensors, "%r in %d of %s" % (bad, at, dtype.name), {FINITE: 4}, signature=signature)
+    # The rank before a reshape is not that after it.
+    def reshaped(x, y, shape):
+        all_of_it = tf.reduce_all(tf.reshape(tf.math.is_finite(tf.matmul(x, y)), shape), (0, 1))
+        return tf.reduce_all(tf.stack([all_of_it, all_of_it]), 0)
+    compare(reshaped, [tf.ones((2, 3)), tf.ones((3, 4)), tf.constant([2, 2, 2])], "a reshape", {FINITE: 0})
     # Vectors of predicates stay.
     rows = lambda x, y: tf.reduce_all(tf.stack([tf.reduce_all(tf.math.is_finite(x), 0), tf.reduce_all(tf.math.is_finite(y), 0)]), 0)
     compare(rows, [tf.ones((3, 4)), tf.constant([[1.0, np.nan, 2.0, 3.0]])], "rows", {FINITE: 0})
@@ -295,4 +395,4 @@ def off():
 
 with tf.device(DEVICE):
     PROBE = tf.zeros([1])
-take(written, layers, rows, others, finite, off)
+take(written, layers, rows, others, order, finite, off)

@@ -1,6 +1,6 @@
 //! The gradient of batch normalization.
 
-use super::mean::{Axes, Mean};
+use super::mean::{Axes, Inverse, Mean};
 use super::{BATCH_GRADIENT, Found, Gradient, axes, first};
 use crate::fusion::pattern::{View, operands, orders, shorter};
 use se_plugin::graph::{Input, Node};
@@ -8,34 +8,33 @@ use se_plugin::graph::{Input, Node};
 /// The parts of a gradient that others are compared with.
 struct Parts<'g> {
     mean: Mean<'g>,
+    /// The number of the first axes.
+    axes: usize,
     dy: Input<'g>,
-    /// The scale times the reciprocal root; the latter; and the scale.
+    /// The scale times the reciprocal root, and what that is.
     inverse: Input<'g>,
-    root: Input<'g>,
-    scale: Option<Input<'g>>,
+    of: Inverse<'g>,
 }
 
 impl<'g> Parts<'g> {
-    /// Returns the parts, the variance in the shape that it is used in, and epsilon, from the product of `dy`.
-    fn find(view: View<'g, '_>, [dy, inverse]: [Input<'g>; 2]) -> Option<(Self, Input<'g>, f32)> {
+    fn find(view: View<'g, '_>, [dy, inverse]: [Input<'g>; 2]) -> Option<Self> {
         let inverse = view.vector(inverse);
-        let is_root = |input| view.node(input, &["Rsqrt"]).is_some();
-        let (root, scale) = match view.operands(inverse, &["Mul"]) {
-            Some(factors) => {
-                let [root, scale] = orders(factors).into_iter().find(|&[root, _]| is_root(root))?;
-                (root, Some(scale))
-            }
-            None => (inverse, None),
-        };
-        let [sum] = view.operands(root, &["Rsqrt"])?;
-        let terms = view.operands(sum, &["AddV2", "Add"])?;
-        let (variance, epsilon) = orders(terms)
-            .into_iter()
-            .find_map(|[variance, epsilon]| Some((variance, view.number(epsilon)?)))?;
-        let mean = Mean::of_variance(view, view.vector(variance))?;
-        matches!(mean.axes, Axes::First(_)).then_some(())?;
-        let (dy, root) = (view.plain(dy), view.plain(root));
-        Some((Self { mean, dy, inverse, root, scale }, variance, epsilon))
+        let of = Inverse::of(view, inverse)?;
+        let mean = Mean::of_variance(view, view.vector(of.variance))?;
+        let Axes::First(axes) = mean.axes else { return None };
+        Some(Self { mean, axes, dy: view.plain(dy), inverse, of })
+    }
+
+    /// Returns whether a vector along the last axis has axes of size 1 before it, if its node tells that.
+    fn has_all_axes(&self, view: View<'g, '_>, vector: Input<'g>) -> Option<bool> {
+        if let Some([_, shape]) = view.operands(vector, &["Reshape"]) {
+            return match view.constant(shape)?.ints()?.len() {
+                1 => Some(false),
+                len => (len == self.axes + 1).then_some(true),
+            };
+        }
+        let node = view.node(vector, &["Squeeze", "Sum", "Mean"])?;
+        if node.op() == "Squeeze" { Some(false) } else { node.attr("keep_dims").ok() }
     }
 
     /// Returns whether an input is the sum of the products of `dy` and `x`.
@@ -54,7 +53,7 @@ impl<'g> Parts<'g> {
     fn sum<'a>(&self, view: View<'g, 'a>, input: Input<'g>) -> Option<&'g Node<'a>> {
         let input = view.vector(input);
         if let Input::Data { node, output: 2 } = input {
-            let other = view.0.node(node).filter(|node| node.op() == BATCH_GRADIENT)?;
+            let other = view.graph.node(node).filter(|node| node.op() == BATCH_GRADIENT)?;
             let dy = view.plain(operands(other).nth(1)?);
             let is_same =
                 dy == self.dy || shorter(view, self.dy).is_some_and(|(from, _)| from == dy);
@@ -105,7 +104,7 @@ impl<'g> Parts<'g> {
     fn slope(&self, view: View<'g, '_>, of_variance: Input<'g>) -> Option<Input<'g>> {
         let [root, of_root] = view.operands(view.vector(of_variance), &["RsqrtGrad"])?;
         let of_root = view.vector(of_root);
-        let slope = match self.scale {
+        let slope = match self.of.scale {
             None => of_root,
             Some(scale) => {
                 let factors = view.operands(of_root, &["Mul"])?;
@@ -113,19 +112,18 @@ impl<'g> Parts<'g> {
                 orders(factors).into_iter().find(|&[_, factor]| is_scale(factor))?[0]
             }
         };
-        (view.plain(root) == self.root && self.is_slope(view, slope)).then(|| view.vector(slope))
+        (view.plain(root) == self.of.root && self.is_slope(view, slope)).then(|| view.vector(slope))
     }
 }
 
 /// Finds the gradient of batch normalization, of which `root` is the sum.
 pub(super) fn find(view: View<'_, '_>, root: &Node<'_>) -> Option<Gradient> {
-    let terms: Vec<_> = operands(view.0.node(root.name())?).collect();
+    let terms: Vec<_> = operands(view.graph.node(root.name())?).collect();
     terms.iter().find_map(|&term| {
         let factors = view.operands(term, &["Mul"])?;
-        orders(factors).into_iter().find_map(|factors| {
-            let (parts, variance, epsilon) = Parts::find(view, factors)?;
-            parts.complete(view, root, &terms, term, (variance, epsilon))
-        })
+        orders(factors)
+            .into_iter()
+            .find_map(|factors| Parts::find(view, factors)?.complete(view, root, &terms, term))
     })
 }
 
@@ -137,7 +135,6 @@ impl<'g> Parts<'g> {
         root: &Node<'_>,
         terms: &[Input<'g>],
         product: Input<'g>,
-        (variance, epsilon): (Input<'g>, f32),
     ) -> Option<Gradient> {
         let (parts, mean) = (self, &self.mean);
         let (of_mean, sum) =
@@ -152,12 +149,18 @@ impl<'g> Parts<'g> {
                 }
                 _ => None,
             })?;
-        let scale = view.0.nodes().filter(|node| {
+        let scale = view.graph.nodes().filter(|node| {
             let factors = operands(node).map(|input| view.plain(input)).collect::<Vec<_>>();
-            let is_both = |factors: [Input<'_>; 2]| orders(factors).contains(&[slope, parts.root]);
+            let is_both =
+                |factors: [Input<'_>; 2]| orders(factors).contains(&[slope, parts.of.root]);
             node.op() == "Mul" && <[_; 2]>::try_from(factors).is_ok_and(is_both)
         });
-        let scale: Vec<_> = scale.map(Node::name).collect();
+        // The op's output has the shape of the variance and the scale. A sum of another shape stays.
+        let products = view.operands::<2>(slope, &["AddN", "AddV2", "Add"])?;
+        let products = products.into_iter().find(|&term| self.is_sum_of_products(view, term))?;
+        let is_alike =
+            self.has_all_axes(view, products) == Some(self.has_all_axes(view, self.of.variance)?);
+        let scale: Vec<_> = scale.filter(|_| is_alike).map(Node::name).collect();
         let offset = sum.name();
         let keep_dims = match sum.op() {
             "Sum" => vec![sum.attr("keep_dims").ok()?],
@@ -168,14 +171,14 @@ impl<'g> Parts<'g> {
             x: mean.x,
             dy: parts.dy,
             mean: first(mean.mean),
-            variance,
-            scale: parts.scale,
+            variance: self.of.variance,
+            scale: parts.of.scale,
             axes: mean.axes.attribute(),
-            epsilon,
+            epsilon: self.of.epsilon,
             keep_dims,
             sums: [scale, Some(offset).filter(|_| sum.op() == "Sum").into_iter().collect()],
             terms: [product, of_mean, of_variance],
-            needs: [parts.root, slope],
+            needs: [parts.of.root, slope],
         };
         Gradient::of(view, root, found)
     }

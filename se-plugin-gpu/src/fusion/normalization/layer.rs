@@ -1,18 +1,19 @@
 //! The gradient of layer normalization over the last axis.
 
-use super::mean::{Axes, Mean};
+use super::mean::{Axes, Inverse, Mean};
 use super::{Found, Gradient, LAYER_GRADIENT, first};
 use crate::fusion::pattern::{View, operands, orders, shorter};
 use se_plugin::graph::{Input, Node};
 
 /// Finds the gradient of layer normalization, of which `root` is the sum.
 pub(super) fn find(view: View<'_, '_>, root: &Node<'_>) -> Option<Gradient> {
-    let terms: Vec<_> = operands(view.0.node(root.name())?).collect();
+    let terms: Vec<_> = operands(view.graph.node(root.name())?).collect();
     terms.iter().find_map(|&term| {
         let factors = view.operands(term, &["Mul"])?;
-        orders(factors).into_iter().find_map(|[dy, inverse]| {
-            let parts = Parts::find(view, dy, view.plain(inverse))?;
-            parts.complete(view, root, &terms, term)
+        orders(factors).into_iter().find_map(|factors| {
+            let sums = view.graph.nodes().filter(|node| node.op() == "Sum");
+            let mut parts = sums.filter_map(|sum| Parts::find(view, factors, sum));
+            parts.find_map(|parts| parts.complete(view, root, &terms, term))
         })
     })
 }
@@ -20,13 +21,11 @@ pub(super) fn find(view: View<'_, '_>, root: &Node<'_>) -> Option<Gradient> {
 /// The parts of a gradient that others are compared with.
 struct Parts<'g> {
     mean: Mean<'g>,
-    variance: Input<'g>,
-    epsilon: f32,
     dy: Input<'g>,
     elements: Elements<'g>,
-    /// The scale times the reciprocal root, for each element; the latter; and the scale.
+    /// The scale times the reciprocal root, for each element, what that is, and the scale.
     inverse: Input<'g>,
-    root: Input<'g>,
+    of: Inverse<'g>,
     scale: Input<'g>,
     /// The sum of `dy`, which is the gradient of the offset, and its axes.
     offset: &'g str,
@@ -34,26 +33,22 @@ struct Parts<'g> {
 }
 
 impl<'g> Parts<'g> {
-    fn find(view: View<'g, '_>, dy: Input<'g>, inverse: Input<'g>) -> Option<Self> {
-        let factors = view.operands(inverse, &["Mul"])?;
-        let is_root = |input| view.node(input, &["Rsqrt"]).is_some();
-        let [root, scale] = orders(factors).into_iter().find(|&[root, _]| is_root(root))?;
-        let [sum] = view.operands(root, &["Rsqrt"])?;
-        let terms = view.operands(sum, &["AddV2", "Add"])?;
-        let (variance, epsilon) = orders(terms)
-            .into_iter()
-            .find_map(|[variance, epsilon]| Some((variance, view.number(epsilon)?)))?;
-        let mut mean = Mean::of_variance(view, variance)?;
+    /// Returns the parts for a sum of `dy` over the first axes, of which there may be several.
+    fn find(view: View<'g, '_>, [dy, inverse]: [Input<'g>; 2], sum: &'g Node<'_>) -> Option<Self> {
+        let [summed, axes] = operands(sum).collect::<Vec<_>>().try_into().ok()?;
+        let elements = whole(view, dy);
+        if whole(view, summed) != elements {
+            return None;
+        }
+        let inverse = view.plain(inverse);
+        let of = Inverse::of(view, inverse)?;
+        let (scale, mut mean) = (of.scale?, Mean::of_variance(view, of.variance)?);
         matches!(mean.axes, Axes::Last(_)).then_some(())?;
-        let (dy, elements) = (view.plain(dy), whole(view, dy));
-        // All axes but the last: so its index is known.
-        let (offset, rows) = view.0.nodes().filter(|node| node.op() == "Sum").find_map(|node| {
-            let [of, axes] = operands(node).collect::<Vec<_>>().try_into().ok()?;
-            (whole(view, of) == elements).then(|| Some((node.name(), view.first_axes(axes)?)))?
-        })?;
+        // Those are all but the last, if sums over the last one name the next axis.
+        let rows = view.first_axes(axes)?;
         mean.axes = Axes::Last(Some(rows));
-        let (root, rows) = (view.plain(root), Axes::First(rows));
-        Some(Self { mean, variance, epsilon, dy, elements, inverse, root, scale, offset, rows })
+        let (dy, rows) = (view.plain(dy), Axes::First(rows));
+        Some(Self { mean, of, scale, dy, elements, inverse, offset: sum.name(), rows })
     }
 
     /// Returns whether an input is the product of `dy` with another one.
@@ -66,10 +61,11 @@ impl<'g> Parts<'g> {
         })
     }
 
-    /// Returns what is summed over the last axis.
+    /// Returns what is summed over the last axis, by its index.
     fn summed(&self, view: View<'g, '_>, input: Input<'g>) -> Option<Input<'g>> {
         let [of, axes] = view.operands(view.reshaped(input), &["Sum"])?;
-        self.mean.axes.are(view, axes).then_some(of)
+        let is_named = view.constant(axes)?.ints()? != [-1];
+        (is_named && self.mean.axes.are(view, axes)).then_some(of)
     }
 
     /// Returns whether an input is the gradient of `inverse`: the product of `dy` with what `x` differs from its mean.
@@ -96,7 +92,7 @@ impl<'g> Parts<'g> {
         let factors = view.operands(self.summed(view, of_root)?, &["Mul"])?;
         let is_scale = |input| view.vector(input) == view.vector(self.scale);
         let [slope, _] = orders(factors).into_iter().find(|&[_, factor]| is_scale(factor))?;
-        (view.plain(root) == self.root && self.is_slope(view, slope)).then(|| view.plain(slope))
+        (view.plain(root) == self.of.root && self.is_slope(view, slope)).then(|| view.plain(slope))
     }
 
     /// Finds the other two terms, and the gradient of the scale.
@@ -123,29 +119,29 @@ impl<'g> Parts<'g> {
                 }
                 _ => None,
             })?;
-        let scale = view.0.nodes().filter(|node| node.op() == "Sum").find(|node| {
+        let scale = view.graph.nodes().filter(|node| node.op() == "Sum").find(|node| {
             let find = || {
                 let [of, axes] = operands(node).collect::<Vec<_>>().try_into().ok()?;
                 let factors = view.operands(of, &["Mul"])?.map(|factor| view.plain(factor));
-                let is_right = orders(factors).contains(&[slope, self.root]);
+                let is_right = orders(factors).contains(&[slope, self.of.root]);
                 Some(is_right && self.rows.are(view, axes))
             };
             find().unwrap_or(false)
         })?;
-        let offset = view.0.node(self.offset)?;
+        let offset = view.graph.node(self.offset)?;
         let found = Found {
             op: LAYER_GRADIENT,
             x: mean.x,
             dy: self.dy,
             mean: first(mean.mean),
-            variance: self.variance,
+            variance: self.of.variance,
             scale: Some(self.scale),
             axes: self.rows.attribute(),
-            epsilon: self.epsilon,
+            epsilon: self.of.epsilon,
             keep_dims: vec![scale.attr("keep_dims").ok()?, offset.attr("keep_dims").ok()?],
             sums: [vec![scale.name()], vec![self.offset]],
             terms: [product, of_mean, of_variance],
-            needs: [self.root, slope],
+            needs: [self.of.root, slope],
         };
         Gradient::of(view, root, found)
     }

@@ -129,7 +129,8 @@ impl<'g> Mean<'g> {
         };
         let is_of_shape = || self.is_shape(view, sizes);
         let is_mean = match product.divisors[..] {
-            [] => (product.constant * count? - factor).abs() < 1e-4 * factor,
+            // Factors are rounded.
+            [] => (product.constant * count? - factor).abs() < 1e-6 * factor,
             [divisor] => {
                 (count.is_some() || is_of_shape())
                     && self.is_count(view, divisor)
@@ -143,6 +144,35 @@ impl<'g> Mean<'g> {
             _ => return None,
         };
         is_mean.then_some((from, other))
+    }
+}
+
+/// What `x` is multiplied by: the reciprocal root of the variance, and the scale.
+#[derive(Clone, Copy)]
+pub(super) struct Inverse<'g> {
+    pub(super) root: Input<'g>,
+    pub(super) scale: Option<Input<'g>>,
+    /// The variance as it is used, which may be in another shape.
+    pub(super) variance: Input<'g>,
+    pub(super) epsilon: f32,
+}
+
+impl<'g> Inverse<'g> {
+    pub(super) fn of(view: View<'g, '_>, inverse: Input<'g>) -> Option<Self> {
+        let is_root = |input| view.node(input, &["Rsqrt"]).is_some();
+        let (root, scale) = match view.operands(inverse, &["Mul"]) {
+            Some(factors) => {
+                let [root, scale] = orders(factors).into_iter().find(|&[root, _]| is_root(root))?;
+                (root, Some(scale))
+            }
+            None => (inverse, None),
+        };
+        let [sum] = view.operands(root, &["Rsqrt"])?;
+        let terms = view.operands(sum, &["AddV2", "Add"])?;
+        let (variance, epsilon) = orders(terms)
+            .into_iter()
+            .find_map(|[variance, epsilon]| Some((variance, view.number(epsilon)?)))?;
+        Some(Self { root: view.plain(root), scale, variance, epsilon })
     }
 }
 

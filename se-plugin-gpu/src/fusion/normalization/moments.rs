@@ -2,7 +2,9 @@
 
 use super::mean::{Axes, Mean};
 use super::{first, missing};
-use crate::fusion::pattern::{View, change, has_type, operands, orders, redirect, shorter};
+use crate::fusion::pattern::{
+    View, awaited, change, has_type, operands, orders, redirect, shorter,
+};
 use crate::kernels::moments::MOMENTS;
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
@@ -22,11 +24,12 @@ pub(super) struct Moments {
 impl Moments {
     pub(super) fn find(view: View<'_, '_>, variance: &str) -> Option<Self> {
         let found = Mean::of_variance(view, first(variance))?;
-        let [mean, variance] = [found.mean, variance].map(|name| view.0.node(name));
+        let [mean, variance] = [found.mean, variance].map(|name| view.graph.node(name));
         let (mean, variance) = (mean?, variance?);
         let is_one = mean.device() == variance.device()
             && [mean, variance].iter().all(|node| has_type(node, "T", DType::Float32));
-        let waits = variance.inputs().any(|input| matches!(input, Input::Control { .. }));
+        let squares = view.graph.node(found.squares)?;
+        let waits = [variance, squares].iter().any(|node| awaited(node).next().is_some());
         if !is_one || waits {
             return None;
         }
@@ -83,7 +86,8 @@ impl Moments {
     }
 }
 
-/// A moving average of a mean or a variance: the old one times a factor, and the statistic times another one.
+/// A moving average of a mean or a variance, which is assigned to the variable that the old one was read from: the old one times
+/// a factor, and the statistic times another one.
 struct Average {
     node: String,
     old: String,
@@ -103,20 +107,24 @@ impl Average {
     }
 
     fn of<'g>(view: View<'g, '_>, statistic: Input<'g>, mean: &Node<'_>) -> Option<Self> {
-        let sums = view.0.nodes().filter(|node| {
+        let sums = view.graph.nodes().filter(|node| {
             node.op() == "AddV2" && node.device() == mean.device() && node.inputs().len() == 2
         });
         let mut found = sums.filter_map(|node| {
-            let terms: [_; 2] = operands(node).collect::<Vec<_>>().try_into().ok()?;
+            let terms = view.operands(first(node.name()), &["AddV2"])?;
             orders(terms).into_iter().find_map(|[old, new]| {
                 let scaled = |input| {
-                    let factors = view.operands(input, &["Mul"])?;
-                    orders(factors).into_iter().find_map(|[of, by]| Some((of, view.number(by)?)))
+                    let product = view.node(input, &["Mul"])?;
+                    let factors = operands(product).collect::<Vec<_>>().try_into().ok()?;
+                    let mut orders = orders::<Input<'_>>(factors).into_iter();
+                    let found = orders.find_map(|[of, by]| Some((of, view.number(by)?)));
+                    found.filter(|_| awaited(product).next().is_none())
                 };
                 let ((old, rest), (new, factor)) = (scaled(old)?, scaled(new)?);
                 // What the average is computed from is needed before the mean.
-                let is_average =
-                    view.vector(new) == statistic && !view.reaches(mean.name(), &[old]);
+                let is_average = view.vector(new) == statistic
+                    && Self::is_assigned(view, node.name(), old)
+                    && !view.reaches(mean.name(), &[old]);
                 let factors = [rest, factor];
                 is_average.then(|| Self {
                     node: node.name().to_owned(),
@@ -127,5 +135,19 @@ impl Average {
         });
         let (one, None) = (found.next()?, found.next()) else { return None };
         Some(one)
+    }
+
+    /// Returns whether a node is only assigned to the variable that `old` is the value of, so both have the same shape.
+    fn is_assigned(view: View<'_, '_>, node: &str, old: Input<'_>) -> bool {
+        let handle = |node: &Node<'_>| node.inputs().next().map(|handle| handle.to_string());
+        let read = view.graph.node(old.node()).filter(|read| read.op() == "ReadVariableOp");
+        let mut users =
+            view.graph.nodes().filter(|user| user.inputs().any(|input| input.node() == node));
+        let (Some(read), Some(user), None) = (read, users.next(), users.next()) else {
+            return false;
+        };
+        user.op() == "AssignVariableOp"
+            && operands(user).nth(1) == Some(first(node))
+            && handle(user) == handle(read)
     }
 }

@@ -156,6 +156,9 @@ fn what_differs_is_not_replaced() {
         ("variance Mean squares axes", "variance Mean squares kept"),
         ("squares SquaredDifference x mean", "squares SquaredDifference y mean"),
         ("variance Mean squares axes", "variance Mean squares axes ^dy"),
+        ("squares SquaredDifference x mean", "squares SquaredDifference x mean ^dy"),
+        ("scale Placeholder", "scale Placeholder\n    queue QueueDequeueV2"),
+        ("scale Placeholder", "scale Placeholder\n    reference VariableV2"),
     ] {
         let left = replaced(&NODES.replacen(from, to, 1));
         assert!(!ops(&left).contains(&MOMENTS), "{to}: {left:?}");
@@ -178,6 +181,43 @@ fn other_uses_of_x_are_added() {
     assert!(left.contains(&"used MatMul dx dx/normalization:1".to_owned()), "{left:?}");
 }
 
+/// What a replaced node waits for, the op waits for.
+#[test]
+fn what_replaced_nodes_wait_for_is_waited_for() {
+    let before = "first Assign scale\n    x Placeholder";
+    for (from, to) in [
+        ("products Mul dy x", "products Mul dy x ^first"),
+        ("negative Neg doffset", "negative Neg doffset ^first"),
+        ("by_mean Mul mean_of_all part", "by_mean Mul mean_of_all part ^first"),
+        ("dx AddN dx_direct dx_variance by_mean", "dx AddN dx_direct dx_variance by_mean ^first"),
+    ] {
+        let lines = NODES.replacen("x Placeholder", before, 1).replacen(from, to, 1);
+        let left = replaced(&lines);
+        let op = "dx RustGpuBatchNormGrad x dy mean row scale ^first".to_owned();
+        assert!(left.contains(&op), "{to}: {left:?}");
+    }
+    for (from, to) in [
+        // A node between the sums and the gradient that is not replaced; the gradient itself; what uses it.
+        ("negative Neg doffset", "between Tanh doffset\n    negative Neg doffset ^between"),
+        ("negative Neg doffset", "negative Neg doffset ^used"),
+        // What the sums wait for, the gradient would.
+        ("doffset Sum dy axes", "doffset Sum dy axes ^offset"),
+        ("dscale Mul dinverse root", "dscale Mul dinverse root ^offset"),
+    ] {
+        let left = replaced(&NODES.replacen(from, to, 1));
+        assert!(!ops(&left).contains(&BATCH_GRADIENT), "{to}: {left:?}");
+    }
+}
+
+/// The op's output has the shape of the variance, in which the sum is not.
+#[test]
+fn a_gradient_of_the_scale_in_another_shape_stays() {
+    let lines = NODES.replacen("root Rsqrt sum", "full Reshape row kept\n    root Rsqrt sum", 1);
+    let left = replaced(&lines.replacen("sum AddV2 row epsilon", "sum AddV2 full epsilon", 1));
+    assert!(ops(&left).contains(&BATCH_GRADIENT), "{left:?}");
+    assert!(left.contains(&"dscale Mul dinverse root".to_owned()), "{left:?}");
+}
+
 #[test]
 fn nodes_that_are_waited_for_stay() {
     let left =
@@ -187,22 +227,29 @@ fn nodes_that_are_waited_for_stay() {
 }
 
 const AVERAGES: &str = "
-    old_mean Placeholder
-    old_variance Placeholder
+    mean_handle Placeholder
+    variance_handle Placeholder
+    old_mean ReadVariableOp mean_handle
+    old_variance ReadVariableOp variance_handle
     kept_mean Mul old_mean rest
     added_mean Mul factor mean_row
     new_mean AddV2 added_mean kept_mean
     kept_variance Mul old_variance rest
     added_variance Mul row factor
     new_variance AddV2 kept_variance added_variance
-    assigned Assign new_mean new_variance
+    assigned_mean AssignVariableOp mean_handle new_mean
+    assigned_variance AssignVariableOp variance_handle new_variance
 ";
 
 #[test]
 fn moving_averages_are_computed_with_the_moments() {
     let lines = format!("{NODES}{AVERAGES}");
     let left = replaced(&lines);
-    let expected = ["mean RustGpuMoments x old_mean old_variance", "assigned Assign mean:2 mean:3"];
+    let expected = [
+        "mean RustGpuMoments x old_mean old_variance",
+        "assigned_mean AssignVariableOp mean_handle mean:2",
+        "assigned_variance AssignVariableOp variance_handle mean:3",
+    ];
     assert!(expected.iter().all(|line| left.iter().any(|found| found == line)), "{left:?}");
     assert!(
         !left.iter().any(|line| line.starts_with("new_") || line.starts_with("kept_")),
@@ -218,7 +265,11 @@ fn moving_averages_are_computed_with_the_moments() {
         ("new_mean AddV2 added_mean kept_mean", "new_mean Sub added_mean kept_mean"),
         ("added_variance Mul row factor", "added_variance Mul mean_row factor"),
         // What needs the mean cannot be needed by it.
-        ("old_mean Placeholder", "old_mean Identity y"),
+        ("old_mean ReadVariableOp mean_handle", "old_mean ReadVariableOp mean_handle ^y"),
+        ("kept_mean Mul old_mean rest", "kept_mean Mul old_mean rest ^dy"),
+        // It may have another shape, which the variable does not tell.
+        ("assigned_mean AssignVariableOp mean_handle new_mean", "assigned_mean Neg new_mean"),
+        ("assigned_mean AssignVariableOp mean_handle", "assigned_mean AssignVariableOp x"),
         ("new_mean AddV2 added_mean kept_mean", "new_mean AddV2 added_mean kept_mean ^dy"),
     ] {
         let left = replaced(&lines.replacen(from, to, 1));
