@@ -10,7 +10,7 @@
 //! | `RUST_GPU_MEMORY_MIB` | the most memory of each GPU to use, in MiB; all by default |
 //! | `RUST_GPU_TIMEOUT_S` | after so many seconds without a finished batch of work the GPU counts as hung, such as `120` or `0.5`. 300 by default; 0 means no limit, the default for software such as lavapipe, where one matrix product can take minutes |
 //! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
-//! | `RUST_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
+//! | `RUST_GPU_FUSE` | `0`: graphs stay as they are: nothing is fused, merged or replaced |
 //! | `RUST_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units of a Vulkan GPU |
 //! | `RUST_GPU_NVIDIA_LIBRARIES` | `0`: CUDA computes without cuBLAS and cuDNN |
 //! | `RUST_GPU_TF32` | `1`: cuBLAS and cuDNN may multiply float32 as TF32 |

@@ -96,8 +96,8 @@ impl Computation {
     }
 }
 
-/// Returns whether equal nodes with this one's op compute the same, in any type. Other ops have that, too; these compute
-/// scalars of optimizers.
+/// Returns whether equal nodes with this one's op compute the same, in any type. Other ops do, too, but the scalars of
+/// optimizers need these alone.
 pub(super) fn is_pure(node: &Node<'_>) -> bool {
     let mut elementwise = [FUSIBLE, PREDICATES, LOGICAL].into_iter().flatten();
     elementwise.any(|(op, ..)| *op == node.op())

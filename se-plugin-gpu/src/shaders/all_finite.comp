@@ -24,7 +24,7 @@ void main() {
     for (uint at = 0; at < COUNT; at++) {
         for (uint i = gl_GlobalInvocationID.x; i < push.sizes[at]; i += step) {
             vec4 x = elements(push.tensors[at], i * V);
-            // All threads that write write the same.
+            // Each thread that writes, writes the same.
             if (!(is_finite(x[0]) && is_finite(x[1]) && is_finite(x[2]) && is_finite(x[3]))) store(push.out_, 0, T_BOOL, 0.0f);
         }
     }

@@ -1,6 +1,6 @@
 #version 460
-// Batch normalization, its gradient, mean and variance alone, and the gradients of scale and offset of layer normalization. The threads of a workgroup are rows of `across` neighbours, each with V channels; the
-// workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
+// Batch normalization, its gradient, mean and variance alone, and the gradients of scale and offset of layer normalization. The
+// threads of a workgroup are rows of `across` neighbours, each with V channels; the workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
 // the sums of all parts, in the same order, and computes the elements of its own. The stages are in `src/kernels/normalize.rs`.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"

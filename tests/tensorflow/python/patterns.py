@@ -7,33 +7,21 @@ All but `rows` and `finite` are about batch normalization.
     rows       layer normalization as Keras' layer writes it
     others     what looks like it and is another thing is computed as it is written
     order      nodes that wait, are fed, or read memory that changes
-    finite     whether all gradients are finite, as optimizers ask that scale the loss
+    finite     whether all gradients are finite, which optimizers ask if they scale the loss
     off        nothing is replaced
 
 RUST_GPU_COUNTERS is the file of the counters. Writes `ok STEP` after each step; the first that fails ends the process.
 """
-import collections
-import json
-import os
-
 import keras
 import numpy as np
 import tensorflow as tf
 
+from fusion_compare import CPU, DEVICE, counted, raw
 from steps import check, take
 
-DEVICE, CPU = "/device:%s:0" % os.environ["TF_PLUGIN_DEVICE_TYPE"], "/device:CPU:0"
 MOMENTS, GRADIENT, LAYER, FINITE = "RustGpuMoments", "RustGpuBatchNormGrad", "RustGpuLayerNormGrad", "RustGpuAllFinite"
 
 random = np.random.default_rng(11)
-raw = tf.raw_ops
-
-
-def counted():
-    """How often each op ran. What is copied to the host writes the counters."""
-    PROBE.numpy()
-    with open(os.environ["RUST_GPU_COUNTERS"]) as file:
-        return collections.Counter({op: count for op, count in json.load(file).items() if isinstance(count, int)})
 
 
 def near(found, expected, limit, what):
@@ -393,6 +381,4 @@ def off():
     compare(lambda x: all_finite([x, x * 2]), [x], "off", {FINITE: 0})
 
 
-with tf.device(DEVICE):
-    PROBE = tf.zeros([1])
 take(written, layers, rows, others, order, finite, off)

@@ -21,7 +21,7 @@ const LONGS: u32 = 10;
 /// The most elements of a constant that are read. The shapes, axes and factors that a pass looks at have few.
 const MOST_ELEMENTS: usize = 4096;
 
-/// A constant tensor of a graph, of the type int32, int64 or float32: `node.attr::<Constant>("value")`.
+/// A constant tensor of a graph: `node.attr::<Constant>("value")`. Those of int32, int64 and float32 can be read, and all written.
 ///
 /// ```
 /// use tf_op_plugin::kernel::DType;
@@ -41,7 +41,7 @@ pub struct Constant {
 }
 
 impl Constant {
-    /// Creates a constant of any type from its elements as they are in memory, which are little-endian.
+    /// Creates a constant of any type from its elements as they are in memory, little-endian. There are as many as the shape has.
     #[must_use]
     pub fn new(dtype: DType, shape: &[i64], content: &[u8]) -> Self {
         Self { dtype, shape: shape.to_vec(), content: content.to_vec() }
