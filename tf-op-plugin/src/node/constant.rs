@@ -24,7 +24,7 @@ const MOST_ELEMENTS: usize = 4096;
 /// A constant tensor of a graph: `node.attr::<Constant>("value")`. Those of int32, int64 and float32 can be read, and all written.
 ///
 /// ```
-/// use tf_op_plugin::kernel::DType;
+/// use tf_op_plugin::DType;
 /// use tf_op_plugin::node::{Constant, Node};
 ///
 /// let mut axes = Node::new("axes", "Const");
