@@ -93,6 +93,14 @@ impl<'g, 'a> View<'g, 'a> {
         true
     }
 
+    /// Looks at nodes that may have nothing to do with the pattern, and forgets them.
+    pub(super) fn search<T>(self, search: impl FnOnce() -> T) -> T {
+        let before = self.seen.borrow().clone();
+        let found = search();
+        self.seen.replace(before);
+        found
+    }
+
     /// Returns the nodes that those which were looked at wait for.
     pub(super) fn awaited(self) -> BTreeSet<&'g str> {
         let seen = self.seen.borrow();

@@ -150,16 +150,19 @@ impl<'g> Parts<'g> {
                 _ => None,
             })?;
         let scale = view.graph.nodes().filter(|node| {
-            let factors = operands(node).map(|input| view.plain(input)).collect::<Vec<_>>();
+            let factors = || operands(node).map(|input| view.plain(input)).collect::<Vec<_>>();
             let is_both =
                 |factors: [Input<'_>; 2]| orders(factors).contains(&[slope, parts.of.root]);
-            node.op() == "Mul" && <[_; 2]>::try_from(factors).is_ok_and(is_both)
+            node.op() == "Mul" && <[_; 2]>::try_from(view.search(factors)).is_ok_and(is_both)
         });
         // The op's output has the shape of the variance and the scale. A sum of another shape stays.
         let products = view.operands::<2>(slope, &["AddN", "AddV2", "Add"])?;
         let products = products.into_iter().find(|&term| self.is_sum_of_products(view, term))?;
-        let is_alike =
-            self.has_all_axes(view, products) == Some(self.has_all_axes(view, self.of.variance)?);
+        // The sum is broadcast to the root of the variance.
+        let is_alike = match self.has_all_axes(view, self.of.variance)? {
+            true => true,
+            false => self.has_all_axes(view, products) == Some(false),
+        };
         let scale: Vec<_> = scale.filter(|_| is_alike).map(Node::name).collect();
         let offset = sum.name();
         let keep_dims = match sum.op() {

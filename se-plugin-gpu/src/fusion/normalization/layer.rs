@@ -37,9 +37,11 @@ impl<'g> Parts<'g> {
     fn find(view: View<'g, '_>, [dy, inverse]: [Input<'g>; 2], sum: &'g Node<'_>) -> Option<Self> {
         let [summed, axes] = operands(sum).collect::<Vec<_>>().try_into().ok()?;
         let elements = whole(view, dy);
-        if whole(view, summed) != elements {
+        if view.search(|| whole(view, summed)) != elements {
             return None;
         }
+        // What the sum waits for counts, too.
+        whole(view, summed);
         let inverse = view.plain(inverse);
         let of = Inverse::of(view, inverse)?;
         let (scale, mut mean) = (of.scale?, Mean::of_variance(view, of.variance)?);
@@ -126,8 +128,10 @@ impl<'g> Parts<'g> {
                 let is_right = orders(factors).contains(&[slope, self.of.root]);
                 Some(is_right && self.rows.are(view, axes))
             };
-            find().unwrap_or(false)
+            view.search(|| find().unwrap_or(false))
         })?;
+        // What it waits for counts, too.
+        view.node(operands(scale).next()?, &["Mul"])?;
         let offset = view.graph.node(self.offset)?;
         let found = Found {
             op: LAYER_GRADIENT,
