@@ -127,7 +127,7 @@ fn both_ways_become_an_op_each() {
     assert!(!gradient.attr::<Vec<bool>>("keep_dims").unwrap()[0]);
 }
 
-/// Nodes that the gradient of something else has are no gradient of a normalization.
+/// A gradient that differs in one factor, axis or operand is that of something else.
 #[test]
 fn what_differs_is_not_replaced() {
     for (from, to) in [
