@@ -1,7 +1,5 @@
 //! Tests real environments, and what can go wrong with them.
 
-use std::net::TcpListener;
-
 use tempfile::TempDir;
 
 use super::*;
@@ -72,12 +70,9 @@ fn a_second_process_waits_for_the_first() {
 fn an_unreachable_package_index_is_named_and_leaves_no_complete_environment() {
     let directory = scratch();
     let mut installation = Installation::new(NEWEST, directory.path()).expect("a version");
-    // A local port that nothing listens on any more.
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let index = format!("http://{}/simple", listener.local_addr().expect("its address"));
-    drop(listener);
     installation.environment = [
-        ("PIP_INDEX_URL", index.as_str()),
+        // Nothing listens on port 1.
+        ("PIP_INDEX_URL", "http://127.0.0.1:1/simple"),
         ("PIP_EXTRA_INDEX_URL", ""),
         ("PIP_FIND_LINKS", ""),
         ("PIP_CONFIG_FILE", "/dev/null"),

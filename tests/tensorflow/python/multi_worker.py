@@ -7,8 +7,10 @@
 
 Writes `ok STEP` if both have the losses of the CPU with the whole batch.
 """
+import contextlib
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -60,6 +62,16 @@ def worker(implementation, gpus):
     sys.stdin.read()
 
 
+def free_ports(count):
+    """Returns ports that are free until a worker listens: below those that Linux gives to connections (ip(7))."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(10000, 32000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            ports += [port] if port not in ports else []
+    return ports
+
+
 def together(implementation, gpus):
     import tensorflow as tf
 
@@ -67,11 +79,7 @@ def together(implementation, gpus):
     with tf.device("/CPU:0"):
         w, b = tf.Variable(w), tf.Variable(b)
         expected = [float(step(tf, w, b, tf.constant(x), tf.constant(y), lambda gradients: gradients)) for _ in range(4)]
-    # Both at once, so that they differ.
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-    cluster = {"worker": ["127.0.0.1:%d" % free.getsockname()[1] for free in sockets]}
-    for free in sockets:
-        free.close()
+    cluster = {"worker": ["127.0.0.1:%d" % port for port in free_ports(2)]}
     workers = []
     for index in range(2):
         config = {"cluster": cluster, "task": {"type": "worker", "index": index}}

@@ -2,9 +2,10 @@
 
 use crate::server::authority;
 use crate::{error, fs, open, read, read_in, settings};
+use file_servers::free_port;
 use https::{Https, Settings};
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -66,10 +67,6 @@ fn nginx() -> &'static Path {
         let _ = std::fs::rename(directory.path().join("unpacked"), &tools);
         unpacked
     })
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// Starts the `command` for two ports and a directory, and waits until it listens.

@@ -17,6 +17,7 @@ pub use hub::Hub;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -281,9 +282,23 @@ fn kept(command: &Command) -> Command {
     keeper
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("a port").port()
+/// Returns a port that is free, and stays so until a server has it: it is below those that Linux gives to connections
+/// and to sockets without a port of their own (32768 and up, ip(7)), and no other call in this process returns it.
+///
+/// # Panics
+/// If none is free.
+#[must_use]
+pub fn free_port() -> u16 {
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 22_000;
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    // Processes that run at the same time begin in different places.
+    let first = std::process::id().wrapping_mul(997);
+    (0..COUNT)
+        .map(|_| FIRST + first.wrapping_add(CALLS.fetch_add(1, Ordering::Relaxed)) % COUNT)
+        .map(|port| u16::try_from(port).expect("less than 32,000"))
+        .find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+        .expect("a port that is free")
 }
 
 /// Lets the user without rights write to these files and directories, if root starts the server.
