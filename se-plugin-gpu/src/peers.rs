@@ -1,4 +1,4 @@
-//! The GPUs of a process, which copy to each other through the host.
+//! The GPUs of a process, which copy to each other: directly where their driver does it, or else through the host.
 
 use crate::address_map::AddressMap;
 use crate::backend::{Batch, Buffer, BufferSlice, Gpu};
@@ -119,13 +119,22 @@ pub(crate) struct CopyAcross {
 }
 
 impl CopyAcross {
-    /// Copies, and waits for it. Work that was sent to both GPUs before is done first.
+    /// Copies, and waits for it. The stream has waited for the work that wrote the source.
     ///
     /// An error of the target is noted there: the source can be used further.
     ///
     /// # Errors
     /// Those of the source.
     pub(crate) fn run(&self) -> Result<()> {
+        self.from.health.check()?;
+        match self.copy_directly() {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(error) => {
+                self.to.health.note(error);
+                return Ok(());
+            }
+        }
         let mut start = 0;
         while start < self.bytes {
             let bytes = (self.bytes - start).min(PIECE);
@@ -143,6 +152,15 @@ impl CopyAcross {
             start += bytes;
         }
         Ok(())
+    }
+
+    /// Returns `false` if the driver has no such copy.
+    fn copy_directly(&self) -> Result<bool> {
+        let mut batch = self.to.direct()?;
+        let (target, source) = (&self.target, &self.source);
+        let is_recorded = batch.copy_from_peer(target, &self.from.gpu, source, self.bytes)?;
+        batch.flush()?;
+        Ok(is_recorded)
     }
 
     fn put(&self, start: u64, piece: &[u8]) -> Result<()> {

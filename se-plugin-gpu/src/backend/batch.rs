@@ -129,6 +129,32 @@ impl Batch {
         })
     }
 
+    /// Records a copy from another GPU, whose work that wrote the source is done. Returns `false` if the driver has no such copy.
+    ///
+    /// # Errors
+    /// `INTERNAL` if a range is outside of its buffer; those of the driver.
+    pub(crate) fn copy_from_peer(
+        &mut self,
+        target: &BufferSlice,
+        peer: &Arc<Gpu>,
+        source: &BufferSlice,
+        bytes: u64,
+    ) -> Result<bool> {
+        let (to, from) = (target.range(bytes)?, source.range(bytes)?);
+        ensure!(source.buffer.is_of(peer), Error::internal("memory of another GPU"));
+        if bytes == 0 {
+            return Ok(true);
+        }
+        let mut is_recorded = false;
+        self.uses.push(Arc::clone(&source.buffer));
+        self.record("MemcpyP2P", [target], |recorder| {
+            // SAFETY: the batch has begun; both ranges are within their buffers, which the batch keeps.
+            is_recorded = unsafe { recorder.copy_from_peer(to, &*peer.driver, from) }?;
+            Ok(())
+        })?;
+        Ok(is_recorded)
+    }
+
     /// Reserves staging memory, until the batch is done.
     fn stage(&mut self, bytes: usize) -> Result<Staged> {
         self.check()?;

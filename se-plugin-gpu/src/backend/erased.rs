@@ -67,6 +67,8 @@ pub(crate) trait Driver: Send + Sync {
     fn recorder(&self) -> BackendResult<Box<dyn Recorder>>;
     fn supports_matmul(&self, product: &MatMul) -> bool;
     fn supports_convolution(&self, convolution: &Convolution) -> bool;
+    /// Returns the backend, an `Arc` of its type.
+    fn backend(&self) -> &dyn Any;
 }
 
 /// A batch of a [`Backend`] without its types; the functions have the same contracts.
@@ -77,6 +79,14 @@ pub(crate) trait Recorder: Send {
     /// # Safety
     /// As for [`Backend::copy`].
     unsafe fn copy(&mut self, target: Range<'_>, source: Range<'_>) -> BackendResult;
+    /// # Safety
+    /// As for [`Backend::copy_from_peer`].
+    unsafe fn copy_from_peer(
+        &mut self,
+        target: Range<'_>,
+        peer: &dyn Driver,
+        source: Range<'_>,
+    ) -> BackendResult<bool>;
     /// # Safety
     /// As for [`Backend::fill`].
     unsafe fn fill(&mut self, target: Range<'_>, word: u32) -> BackendResult;
@@ -174,6 +184,10 @@ impl<B: Backend> Driver for Erased<B> {
     fn supports_convolution(&self, convolution: &Convolution) -> bool {
         call::<B, _>(|| Ok(self.0.supports_convolution(convolution))).unwrap_or(false)
     }
+
+    fn backend(&self) -> &dyn Any {
+        &self.0
+    }
 }
 
 /// A batch of a backend.
@@ -200,6 +214,20 @@ impl<B: Backend> Recorder for ErasedBatch<B> {
         let (target, source) = (span::<B>(target)?, span::<B>(source)?);
         // SAFETY: the caller promises the same of batch and ranges.
         call::<B, _>(|| unsafe { self.backend.copy(&mut self.batch, target, source) })
+    }
+
+    unsafe fn copy_from_peer(
+        &mut self,
+        target: Range<'_>,
+        peer: &dyn Driver,
+        source: Range<'_>,
+    ) -> BackendResult<bool> {
+        let (target, source) = (span::<B>(target)?, span::<B>(source)?);
+        let peer = peer.backend().downcast_ref::<Arc<B>>().ok_or_else(of_another::<B>)?;
+        // SAFETY: the caller promises the same of batch, ranges and peer.
+        call::<B, _>(|| unsafe {
+            self.backend.copy_from_peer(&mut self.batch, target, peer, source)
+        })
     }
 
     unsafe fn fill(&mut self, target: Range<'_>, word: u32) -> BackendResult {

@@ -224,6 +224,25 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
         source: Span<'_, Self::Memory>,
     ) -> BackendResult;
 
+    /// Copies a range of memory of `peer`, another GPU of this process, to an equally long one of this GPU. Returns `false` if it has
+    /// enqueued nothing; then the bytes go through the host. The work before which wrote the source is done, and `peer` does not change
+    /// the source until the batch is done.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    ///
+    /// # Safety
+    /// The batch has begun; both ranges are within their memory, which lives until the batch is done.
+    unsafe fn copy_from_peer(
+        &self,
+        _batch: &mut Self::Batch,
+        _target: Span<'_, Self::Memory>,
+        _peer: &Self,
+        _source: Span<'_, Self::Memory>,
+    ) -> BackendResult<bool> {
+        Ok(false)
+    }
+
     /// Fills a range with a word.
     ///
     /// # Errors

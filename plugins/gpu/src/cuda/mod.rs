@@ -6,6 +6,7 @@ mod cublas;
 mod cudnn;
 mod deferred_free;
 mod dlopen;
+mod peers;
 
 pub(crate) use compiler::image;
 
@@ -15,6 +16,7 @@ use compiler::Function;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{DriverError, result};
 use deferred_free::DeferredFree;
+use peers::Peers;
 use se_plugin::{Code, Error, Result};
 use se_plugin_gpu::Cache;
 use se_plugin_gpu::backend::{
@@ -32,6 +34,7 @@ const LEAST_CAPABILITY: (i32, i32) = (7, 0);
 
 /// An open GPU. It stays open until the process ends.
 struct Device {
+    number: sys::CUdevice,
     /// The context that all users of the GPU share in this process.
     context: sys::CUcontext,
     /// The stream in which everything runs in order.
@@ -57,6 +60,7 @@ pub(crate) struct PhysicalDevice {
 pub(crate) struct Cuda {
     device: Arc<Device>,
     frees: DeferredFree,
+    peers: Peers,
 }
 
 /// Restores the earlier context of a thread when it is dropped.
@@ -190,7 +194,7 @@ fn open(
     let context =
         unsafe { result::primary_ctx::retain(device) }.map_err(refused("open the GPU"))?;
     // Not released later: a GPU stays open until the process ends.
-    open_in(context, capability, settings).inspect_err(|_| {
+    open_in(device, context, capability, settings).inspect_err(|_| {
         // SAFETY: it was retained, and nothing uses it. There is nothing to do about an error.
         let _ = unsafe { result::primary_ctx::release(device) };
     })
@@ -198,13 +202,21 @@ fn open(
 
 /// Opens the GPU whose context this is.
 fn open_in(
+    number: sys::CUdevice,
     context: sys::CUcontext,
     capability: (i32, i32),
     settings: &Settings,
 ) -> Result<Opened<Cuda>> {
     let none = std::ptr::null_mut();
-    let mut device =
-        Device { context, stream: none, capability, cublas: None, cudnn: None, cache: None };
+    let mut device = Device {
+        number,
+        context,
+        stream: none,
+        capability,
+        cublas: None,
+        cudnn: None,
+        cache: None,
+    };
     let unnamed = |failure: BackendError| failure.error(None);
     let entered = device.enter().map_err(unnamed)?;
     device.stream = result::stream::create(result::stream::StreamKind::NonBlocking)
@@ -239,7 +251,7 @@ fn open_in(
     let device = Arc::new(device);
     let frees = DeferredFree::new(&device).map_err(unnamed)?;
     let driver_info = driver_info(&device).map_err(refused("query the driver's version"))?;
-    let backend = Cuda { device, frees };
+    let backend = Cuda { device, frees, peers: Peers::default() };
     // cuBLAS uses the matrix units.
     Ok(Opened { backend, driver_info, total: free as u64, cooperative: None })
 }
@@ -364,6 +376,19 @@ unsafe impl Backend for Cuda {
     ) -> BackendResult {
         // SAFETY: both ranges are within memory that lives until the batch is done, as the caller says.
         unsafe { batch.copy(&self.device, target, source) }
+    }
+
+    unsafe fn copy_from_peer(
+        &self,
+        batch: &mut Commands,
+        target: Span<'_, ()>,
+        peer: &Self,
+        source: Span<'_, ()>,
+    ) -> BackendResult<bool> {
+        let _entered = batch.enter(&self.device)?;
+        // SAFETY: the context is that of this thread; both ranges are within memory that lives until the batch is done, as the
+        // caller says.
+        unsafe { self.peers.copy(&self.device, target, &peer.device, source) }
     }
 
     unsafe fn fill(&self, batch: &mut Commands, target: Span<'_, ()>, word: u32) -> BackendResult {

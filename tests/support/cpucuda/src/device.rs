@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// The handle of the only context.
+/// The handle of the context of the first device; those of the others follow.
 pub(crate) const CONTEXT: usize = 0xC0DA;
 
 thread_local! {
@@ -115,10 +115,13 @@ impl Event {
 
 #[derive(Default)]
 pub(crate) struct Device {
-    pub(crate) is_initialized: AtomicBool,
+    /// Whether all calls that need the context fail.
+    pub(crate) is_lost: AtomicBool,
     /// How often the context is retained.
     pub(crate) retained: Mutex<u32>,
     pub(crate) memory: Memory,
+    /// The contexts whose memory this one may access.
+    pub(crate) peers: Mutex<Vec<usize>>,
     /// The number of streams and calls that use the memory.
     users: Mutex<usize>,
     /// Page-locked memory of the host.
@@ -131,8 +134,36 @@ pub(crate) struct Device {
     first: Mutex<Option<Arc<Stream>>>,
 }
 
-/// The only device.
-pub(crate) static DEVICE: LazyLock<Device> = LazyLock::new(Device::default);
+/// Whether the driver is initialized.
+pub(crate) static IS_INITIALIZED: AtomicBool = AtomicBool::new(false);
+
+/// The devices, as many as the environment says.
+pub(crate) static DEVICES: LazyLock<Vec<Device>> = LazyLock::new(|| {
+    let count = std::env::var(crate::DEVICES).ok().and_then(|count| count.parse().ok());
+    (0..count.unwrap_or(1)).map(|_| Device::default()).collect()
+});
+
+/// Returns the device of this context.
+pub(crate) fn of_context(context: usize) -> Result<&'static Device, CUresult> {
+    let device = context.checked_sub(CONTEXT).and_then(|number| DEVICES.get(number));
+    device.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+}
+
+/// Returns the device whose context is current in this thread, or the first one: functions that need a context check it before.
+pub(crate) fn current() -> &'static Device {
+    of_context(CURRENT.get()).unwrap_or(&DEVICES[0])
+}
+
+/// Checks what a function needs.
+pub(crate) fn check(needs: Needs) -> Result<(), CUresult> {
+    if needs != Needs::Nothing && !IS_INITIALIZED.load(Ordering::Relaxed) {
+        return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
+    }
+    match needs {
+        Needs::Nothing | Needs::Initialized => Ok(()),
+        Needs::Context | Needs::ContextAfter => of_context(CURRENT.get())?.check(),
+    }
+}
 
 impl Device {
     /// Calls `act`, which may use the memory of the device. At other times the memory is protected, as the host cannot
@@ -162,19 +193,16 @@ impl Device {
         self.memory.insert(region)
     }
 
-    pub(crate) fn check(&self, needs: Needs) -> Result<(), CUresult> {
-        if needs != Needs::Nothing && !self.is_initialized.load(Ordering::Relaxed) {
-            return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
-        }
-        if matches!(needs, Needs::Nothing | Needs::Initialized) {
-            return Ok(());
-        }
-        if CURRENT.get() != CONTEXT {
-            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
-        }
+    /// Loses the GPU.
+    pub(crate) fn lose(&self, why: &str) {
+        eprintln!("{}lost: {why}", crate::HAPPENED);
+        self.is_lost.store(true, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> Result<(), CUresult> {
         match *self.retained.lock().unwrap() {
             0 => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
-            _ if crate::fault::is_lost() => Err(CUresult::CUDA_ERROR_LAUNCH_FAILED),
+            _ if self.is_lost.load(Ordering::SeqCst) => Err(CUresult::CUDA_ERROR_LAUNCH_FAILED),
             _ => Ok(()),
         }
     }
@@ -184,12 +212,12 @@ impl Device {
         mib.unwrap_or(2048_u64) << 20
     }
 
-    pub(crate) fn stream<P>(&self, handle: *mut P) -> Result<Arc<Stream>, CUresult> {
+    pub(crate) fn stream<P>(&'static self, handle: *mut P) -> Result<Arc<Stream>, CUresult> {
         // 1, `CU_STREAM_LEGACY`, is the default stream, too.
         if handle.addr() > 1 {
             return self.streams.get(handle);
         }
-        Ok(self.first.lock().unwrap().get_or_insert_with(|| Arc::new(Stream::new())).clone())
+        Ok(self.first.lock().unwrap().get_or_insert_with(|| Arc::new(Stream::new(self))).clone())
     }
 
     pub(crate) fn synchronize(&self) {
@@ -206,6 +234,7 @@ impl Device {
         self.events.0.lock().unwrap().clear();
         self.functions.0.lock().unwrap().clear();
         self.modules.0.lock().unwrap().clear();
+        self.peers.lock().unwrap().clear();
         self.memory.clear();
         self.host.clear();
     }

@@ -1,5 +1,6 @@
 //! Faults: one from the environment, and kernels that fail.
 
+use crate::device;
 use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +11,6 @@ pub(crate) const FAULT: &str = "CPU_CUDA_FAULT";
 pub const HAPPENED: &str = "cpu-cuda: ";
 
 static ENVIRONMENT: LazyLock<Option<Fault>> = LazyLock::new(Fault::of_environment);
-static LOST: AtomicBool = AtomicBool::new(false);
 static HUNG: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -64,8 +64,7 @@ pub(crate) fn happens(function: &str) -> bool {
     }
     match fault.kind {
         Kind::Lost => {
-            eprintln!("{HAPPENED}lost in {function}");
-            LOST.store(true, Ordering::SeqCst);
+            device::current().lose(&format!("in {function}"));
         }
         Kind::Hang => {
             eprintln!("{HAPPENED}hang in {function}");
@@ -80,17 +79,6 @@ pub(crate) fn happens(function: &str) -> bool {
 /// Returns whether a call with the fault reports success.
 pub(crate) fn is_silent() -> bool {
     ENVIRONMENT.as_ref().is_some_and(|fault| matches!(fault.kind, Kind::Skip))
-}
-
-/// Loses the GPU because of a kernel.
-pub(crate) fn lose(why: &str) {
-    eprintln!("{HAPPENED}lost: {why}");
-    LOST.store(true, Ordering::SeqCst);
-}
-
-/// Returns whether all calls that need the context fail.
-pub(crate) fn is_lost() -> bool {
-    LOST.load(Ordering::SeqCst)
 }
 
 /// Returns whether the work that this thread enqueues now hangs its stream. This is true only once.

@@ -24,6 +24,8 @@ pub use wheel::nvrtc;
 pub const NAME: &str = "CPU as CUDA device";
 /// The limit of the memory of the device, in MiB.
 pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
+/// The number of devices; 1 by default.
+pub const DEVICES: &str = "CPU_CUDA_DEVICES";
 /// Set, the overflow of a signed integer in a program ends the process.
 pub const TRAPS: &str = "CPU_CUDA_TRAPS";
 /// The directory of compiled programs.
@@ -98,7 +100,8 @@ impl Cuda {
     ///
     /// `lost FUNCTION NUMBER`: the call of that number fails with `CUDA_ERROR_LAUNCH_FAILED`, as does every later call
     /// that needs the context. `hang FUNCTION NUMBER`: the work that this call enqueues never finishes, and calls that
-    /// wait for it or free memory never return. `fail FUNCTION NUMBER`: only that call fails. `skip FUNCTION NUMBER`,
+    /// wait for it or free memory never return. `fail FUNCTION NUMBER`: only that call fails, one of the driver with
+    /// `CUDA_ERROR_NOT_SUPPORTED`. `skip FUNCTION NUMBER`,
     /// for `nvrtcVersion` or a function of cuDNN: the call succeeds, but does nothing.
     #[must_use]
     pub fn environment(&self, fault: Option<&str>) -> Vec<(&'static str, OsString)> {

@@ -1,7 +1,8 @@
 //! Streams, each with a thread that does its work in order. Events are positions in streams.
 
-use crate::device::DEVICE;
+use crate::device::Device;
 use crate::fault;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::Instant;
@@ -70,12 +71,12 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(device: &'static Device) -> Self {
         let (sender, receiver) = channel();
         let progress = Arc::new(Progress::default());
         let of_thread = progress.clone();
         let thread = std::thread::Builder::new().name("cpu-cuda".into());
-        thread.spawn(move || work(receiver, &of_thread)).expect("a thread");
+        thread.spawn(move || work(device, receiver, &of_thread)).expect("a thread");
         Self { queue: Mutex::new((0, sender)), progress }
     }
 
@@ -121,18 +122,18 @@ impl Stream {
 }
 
 /// Does all work in order. On a lost GPU only events complete, so that every waiter wakes.
-fn work(receiver: Receiver<Work>, progress: &Progress) {
+fn work(device: &Device, receiver: Receiver<Work>, progress: &Progress) {
     for work in receiver {
         match work {
             Work::Record(record) => _ = record.time.set(Instant::now()),
             Work::Hang => loop {
                 std::thread::park();
             },
-            Work::Run(_) | Work::Wait(_) if fault::is_lost() => {}
+            Work::Run(_) | Work::Wait(_) if device.is_lost.load(Ordering::SeqCst) => {}
             Work::Wait(record) => record.wait(),
             Work::Run(task) => {
-                if let Err(why) = DEVICE.reach(task) {
-                    fault::lose(&why);
+                if let Err(why) = device.reach(task) {
+                    device.lose(&why);
                 }
             }
         }

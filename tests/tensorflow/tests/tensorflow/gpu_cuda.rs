@@ -4,7 +4,7 @@
 use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, newest, run_on, sample};
 use super::gpu_lost::lose_gpu;
 use cargo_tf_plugin::NEWEST;
-use cpu_cuda::{Cuda, TRAPS};
+use cpu_cuda::{Cuda, DEVICES, HAPPENED, TRAPS};
 use tf_plugin_conformance_tests::effort::is_whole;
 use tf_plugin_tensorflow_tests::child::Finished;
 
@@ -39,6 +39,34 @@ fn operations_answer_as_on_the_cpu() {
         "TopKV2",
     ];
     sweep(&Cuda::new(), None, &ops, &[]);
+}
+
+/// The emulator has two. What a sample of the tests leaves out takes minutes, of which the compiler of programs takes most.
+#[test]
+fn two_gpus_work_together() {
+    let two = (DEVICES, "2");
+    let run = |fault, steps: &[&str], settings: &[(&str, &str)]| {
+        let settings = [settings, &[two, CUDA]].concat();
+        let environment = Cuda::new().environment(fault);
+        run_on(environment, NEWEST, "several_gpus", steps, &settings)
+    };
+    run(None, &["list", "copies", "order"], &[]);
+    if is_whole() {
+        run(None, &["train", "mirrored"], &[]);
+        run(None, &["hide"], &[]);
+        run(None, &["full"], &[("RUST_GPU_MEMORY_MIB", "64")]);
+    }
+    // A kernel of the second one.
+    let finished = run(Some("lost cuLaunchKernel 6"), &["lost"], &[]);
+    assert!(finished.stderr.contains(HAPPENED), "{}", finished.stderr);
+    // Both calls are made; without them the copies go another way.
+    let by_the_host = "RUST_GPU copies between GPUs through the host: ";
+    for (fault, lines) in [("fail cuCtxEnablePeerAccess 1", 0), ("fail cuMemcpyPeerAsync 2", 1)] {
+        let finished = run(Some(fault), &["copies", "order"], &[]);
+        assert!(finished.stderr.contains(HAPPENED), "{fault}: {}", finished.stderr);
+        let found = finished.stderr.matches(by_the_host).count();
+        assert_eq!(found, lines, "{fault}: {}", finished.stderr);
+    }
 }
 
 /// In C++ the overflow of a signed integer is undefined: here it ends the process.

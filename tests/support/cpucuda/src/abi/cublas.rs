@@ -3,7 +3,7 @@
 use super::abort;
 use super::elements::{Elements, Kind, allows_tf32, tf32};
 use super::queue::on_device;
-use crate::device::DEVICE;
+use crate::device::current;
 use cudarc::cublas::sys::{
     cublasComputeType_t, cublasGemmAlgo_t, cublasHandle_t, cublasMath_t, cublasOperation_t,
     cublasStatus_t, cudaDataType, cudaStream_t,
@@ -154,7 +154,7 @@ pub(crate) unsafe extern "C" fn cublasGemmStridedBatchedEx(
     }
     // SAFETY: `cublasCreate_v2` made it.
     let stream = *unsafe { &*handle.cast::<Handle>() }.lock().unwrap();
-    let Ok(stream) = DEVICE.stream(stream as cudaStream_t) else { return INVALID };
+    let Ok(stream) = current().stream(stream as cudaStream_t) else { return INVALID };
     stream.run(move || {
         for batch in 0..count {
             for column in 0..n {

@@ -3,7 +3,7 @@
 use super::{functions, put, text};
 use crate::abi::library::Module;
 use crate::abi::memory::Region;
-use crate::device::{CONTEXT, CURRENT, DEVICE};
+use crate::device::{CONTEXT, CURRENT, DEVICES, Device, IS_INITIALIZED, current, of_context};
 use crate::fault;
 use cudarc::driver::sys::{
     CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUfunction, CUmodule, CUresult,
@@ -92,9 +92,10 @@ fn error(number: c_uint) -> Result<(&'static CStr, &'static CStr), CUresult> {
     known.map(|(_, name, text)| (name, text)).ok_or(INVALID)
 }
 
-/// Checks the number of a device: there is only one.
-fn check(device: CUdevice) -> Result<(), CUresult> {
-    if device == 0 { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_DEVICE) }
+/// Returns the device with this number.
+fn of_number(number: CUdevice) -> Result<&'static Device, CUresult> {
+    let device = usize::try_from(number).ok().and_then(|number| DEVICES.get(number));
+    device.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
 }
 
 /// Allocates memory of the device or the host.
@@ -107,7 +108,7 @@ fn allocate(bytes: usize, insert: impl FnOnce(Region) -> u64) -> Result<u64, CUr
 
 functions! {
     cuInit(flags: c_uint) Nothing {
-        DEVICE.is_initialized.store(true, Ordering::Relaxed);
+        IS_INITIALIZED.store(true, Ordering::Relaxed);
         if flags == 0 { Ok(()) } else { Err(INVALID) }
     }
 
@@ -128,17 +129,17 @@ functions! {
 
     cuDeviceGetCount(count: *mut c_int) Initialized {
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(count, 1) }
+        unsafe { put(count, DEVICES.len() as c_int) }
     }
 
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int) Initialized {
-        check(ordinal)?;
+        of_number(ordinal)?;
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(device, ordinal) }
     }
 
     cuDeviceGetName(name: *mut c_char, len: c_int, device: CUdevice) Initialized {
-        check(device)?;
+        of_number(device)?;
         let len = usize::try_from(len).ok().and_then(|len| len.checked_sub(1)).ok_or(INVALID)?;
         let len = len.min(crate::NAME.len());
         // SAFETY: the caller has space for `len` bytes and the null.
@@ -150,38 +151,37 @@ functions! {
     }
 
     cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice) Initialized {
-        check(device)?;
+        let total = of_number(device)?.total();
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(bytes, DEVICE.total() as usize) }
+        unsafe { put(bytes, total as usize) }
     }
 
     cuDeviceGetAttribute(value: *mut c_int, number: c_uint, device: CUdevice) Initialized {
-        check(device)?;
+        of_number(device)?;
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(value, attribute(number)) }
     }
 
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice) Initialized {
-        check(device)?;
-        *DEVICE.retained.lock().unwrap() += 1;
+        *of_number(device)?.retained.lock().unwrap() += 1;
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(context, without_provenance_mut(CONTEXT)) }
+        unsafe { put(context, without_provenance_mut(CONTEXT + device as usize)) }
     }
 
     cuDevicePrimaryCtxRelease_v2(device: CUdevice) Initialized {
-        check(device)?;
-        let mut retained = DEVICE.retained.lock().unwrap();
+        let device = of_number(device)?;
+        let mut retained = device.retained.lock().unwrap();
         *retained = retained.checked_sub(1).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
         if *retained == 0 {
             fault::park_if_hung();
-            DEVICE.clear();
+            device.clear();
         }
         Ok(())
     }
 
     cuCtxSetCurrent(context: CUcontext) Initialized {
-        if !context.is_null() && context.addr() != CONTEXT {
-            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        if !context.is_null() {
+            of_context(context.addr())?;
         }
         CURRENT.set(context.addr());
         Ok(())
@@ -192,43 +192,65 @@ functions! {
         unsafe { put(context, without_provenance_mut(CURRENT.get())) }
     }
 
+    cuDeviceCanAccessPeer(can: *mut c_int, device: CUdevice, peer: CUdevice) Initialized {
+        let [device, peer] = [of_number(device)?, of_number(peer)?];
+        // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
+        unsafe { put(can, c_int::from(!std::ptr::eq(device, peer))) }
+    }
+
+    cuCtxEnablePeerAccess(context: CUcontext, flags: c_uint) Context {
+        let peer = of_context(context.addr())?;
+        if flags != 0 {
+            return Err(INVALID);
+        }
+        if std::ptr::eq(peer, current()) {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        let mut peers = current().peers.lock().unwrap();
+        if peers.contains(&context.addr()) {
+            return Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+        }
+        peers.push(context.addr());
+        Ok(())
+    }
+
     cuCtxSynchronize() ContextAfter {
-        DEVICE.synchronize();
+        current().synchronize();
         Ok(())
     }
 
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize) Context {
-        let all = DEVICE.total();
+        let all = current().total();
         // SAFETY: CUDA's rules make them places for results; `put` rejects null.
         unsafe {
-            put(free, all.saturating_sub(DEVICE.memory.used()) as usize)?;
+            put(free, all.saturating_sub(current().memory.used()) as usize)?;
             put(total, all as usize)
         }
     }
 
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) Context {
-        let used = DEVICE.memory.used().checked_add(bytes as u64);
-        if used.is_none_or(|used| used > DEVICE.total()) {
+        let used = current().memory.used().checked_add(bytes as u64);
+        if used.is_none_or(|used| used > current().total()) {
             return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         }
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(address, allocate(bytes, |region| DEVICE.add(region))?) }
+        unsafe { put(address, allocate(bytes, |region| current().add(region))?) }
     }
 
     cuMemFree_v2(address: CUdeviceptr) Context {
         fault::park_if_hung();
-        if address == 0 { Ok(()) } else { DEVICE.memory.remove(address) }
+        if address == 0 { Ok(()) } else { current().memory.remove(address) }
     }
 
     cuMemHostAlloc(address: *mut *mut c_void, bytes: usize, _flags: c_uint) Context {
-        let allocated = allocate(bytes, |region| DEVICE.host.insert(region))? as usize;
+        let allocated = allocate(bytes, |region| current().host.insert(region))? as usize;
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(address, std::ptr::with_exposed_provenance_mut(allocated)) }
     }
 
     cuMemFreeHost(address: *mut c_void) Context {
         fault::park_if_hung();
-        DEVICE.host.remove(address.addr() as u64)
+        current().host.remove(address.addr() as u64)
     }
 
     cuModuleLoadData(module: *mut CUmodule, image: *const c_void) Context {
@@ -236,20 +258,20 @@ functions! {
         let path = unsafe { text(image.cast()) }.ok_or(INVALID)?;
         let loaded = Module::load(Path::new(&path)).ok_or(CUresult::CUDA_ERROR_INVALID_PTX)?;
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(module, without_provenance_mut(DEVICE.modules.insert(loaded))) }
+        unsafe { put(module, without_provenance_mut(current().modules.insert(loaded))) }
     }
 
     cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char) Context {
         // SAFETY: CUDA's rules make it a string with a null; `text` rejects a null pointer.
         let name = unsafe { text(name) }.ok_or(INVALID)?;
-        let kernel = DEVICE.modules.get(module)?.function(&name);
-        let number = DEVICE.functions.insert(kernel.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?);
+        let kernel = current().modules.get(module)?.function(&name);
+        let number = current().functions.insert(kernel.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?);
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
         unsafe { put(function, without_provenance_mut(number)) }
     }
 
     cuModuleUnload(module: CUmodule) Context {
         fault::park_if_hung();
-        DEVICE.modules.remove(module).map(drop)
+        current().modules.remove(module).map(drop)
     }
 }

@@ -9,10 +9,11 @@ pub(crate) mod memory;
 mod nvrtc;
 mod queue;
 
-use crate::device::{DEVICE, Needs};
+use crate::device::{self, Needs};
 use crate::fault;
 use cudarc::driver::sys::CUresult;
 use std::ffi::{CStr, c_char};
+use std::sync::atomic::Ordering;
 
 /// Ends the process, because the program would corrupt memory on a GPU.
 pub(crate) fn abort(why: &str) -> ! {
@@ -46,13 +47,16 @@ unsafe fn text(from: *const c_char) -> Option<String> {
 /// Calls a function of the driver, unless a fault happens or the state that it needs is missing.
 fn called(name: &str, needs: Needs, function: impl FnOnce() -> Result<(), CUresult>) -> CUresult {
     if fault::happens(name) {
-        return CUresult::CUDA_ERROR_LAUNCH_FAILED;
+        return match device::current().is_lost.load(Ordering::SeqCst) {
+            true => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+            false => CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        };
     }
     let all = || {
-        DEVICE.check(needs)?;
+        device::check(needs)?;
         function()?;
         // The GPU may have been lost while this call waited for work.
-        if needs == Needs::ContextAfter { DEVICE.check(needs) } else { Ok(()) }
+        if needs == Needs::ContextAfter { device::check(needs) } else { Ok(()) }
     };
     match all() {
         Ok(()) => CUresult::CUDA_SUCCESS,

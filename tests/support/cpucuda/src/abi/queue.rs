@@ -2,9 +2,9 @@
 
 use super::{functions, put};
 use crate::abi::memory::Region;
-use crate::device::{DEVICE, Event};
+use crate::device::{DEVICES, Device, Event, current, of_context};
 use crate::stream::Stream;
-use cudarc::driver::sys::{CUdeviceptr, CUevent, CUfunction, CUresult, CUstream};
+use cudarc::driver::sys::{CUcontext, CUdeviceptr, CUevent, CUfunction, CUresult, CUstream};
 use std::ffi::{c_uchar, c_uint, c_void};
 use std::ptr::without_provenance_mut;
 use std::sync::{Arc, Mutex};
@@ -16,12 +16,12 @@ const NO_TIME: c_uint = 2;
 
 /// Returns the block of the device that contains this range.
 pub(super) fn on_device(address: CUdeviceptr, bytes: usize) -> Result<Arc<Region>, CUresult> {
-    DEVICE.memory.find(address, bytes as u64).ok_or(INVALID)
+    current().memory.find(address, bytes as u64).ok_or(INVALID)
 }
 
 /// Returns the page-locked block that contains this range, if there is one.
 fn on_host<T>(address: *const T, bytes: usize) -> Option<Arc<Region>> {
-    DEVICE.host.find(address.addr() as u64, bytes as u64)
+    DEVICES.iter().find_map(|device| device.host.find(address.addr() as u64, bytes as u64))
 }
 
 /// Enqueues a copy.
@@ -45,7 +45,7 @@ fn fill<T: Copy + Send + 'static>(
     count: usize,
 ) -> Result<(), CUresult> {
     let size = size_of::<T>();
-    let stream = DEVICE.stream(stream)?;
+    let stream = current().stream(stream)?;
     if !to.is_multiple_of(size as u64) {
         return Err(INVALID);
     }
@@ -65,16 +65,17 @@ fn fill<T: Copy + Send + 'static>(
 /// Returns the blocks to which words of the arguments point.
 fn used(arguments: &[Vec<u128>]) -> Vec<Arc<Region>> {
     let words = arguments.iter().flatten().flat_map(|&word| [word as u64, (word >> 64) as u64]);
-    let blocks =
-        words.filter_map(|word| DEVICE.memory.find(word, 0).or_else(|| DEVICE.host.find(word, 0)));
-    blocks.collect()
+    let device = current();
+    words
+        .filter_map(|word| device.memory.find(word, 0).or_else(|| device.host.find(word, 0)))
+        .collect()
 }
 
 functions! {
     cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize) Context {
         let block = on_device(to, bytes)?;
         // SAFETY: the caller has `bytes` bytes, and the block is held.
-        DEVICE.reach(|| unsafe { from.cast::<u8>().copy_to(to as *mut u8, bytes) });
+        current().reach(|| unsafe { from.cast::<u8>().copy_to(to as *mut u8, bytes) });
         drop(block);
         Ok(())
     }
@@ -82,7 +83,7 @@ functions! {
     cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize) Context {
         let block = on_device(from, bytes)?;
         // SAFETY: the caller has space for `bytes` bytes, and the block is held.
-        DEVICE.reach(|| unsafe { (from as *const u8).copy_to(to.cast(), bytes) });
+        current().reach(|| unsafe { (from as *const u8).copy_to(to.cast(), bytes) });
         drop(block);
         Ok(())
     }
@@ -90,7 +91,7 @@ functions! {
     cuMemcpyHtoDAsync_v2(
         to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream
     ) Context {
-        let stream = DEVICE.stream(stream)?;
+        let stream = current().stream(stream)?;
         if bytes == 0 {
             return Ok(());
         }
@@ -118,7 +119,7 @@ functions! {
     cuMemcpyDtoHAsync_v2(
         to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream
     ) ContextAfter {
-        let stream = DEVICE.stream(stream)?;
+        let stream = current().stream(stream)?;
         if bytes == 0 {
             return Ok(());
         }
@@ -140,13 +141,35 @@ functions! {
     cuMemcpyDtoDAsync_v2(
         to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream
     ) Context {
-        let stream = DEVICE.stream(stream)?;
+        let stream = current().stream(stream)?;
         if bytes == 0 {
             return Ok(());
         }
         let held = vec![on_device(to, bytes)?, on_device(from, bytes)?];
         // SAFETY: both blocks are held.
         unsafe { copy(&stream, to as usize, from as usize, bytes, held) };
+        Ok(())
+    }
+
+    cuMemcpyPeerAsync(
+        to: CUdeviceptr, to_context: CUcontext,
+        from: CUdeviceptr, from_context: CUcontext,
+        bytes: usize, stream: CUstream
+    ) Context {
+        let stream = current().stream(stream)?;
+        let [target, source] = [of_context(to_context.addr())?, of_context(from_context.addr())?];
+        if bytes == 0 {
+            return Ok(());
+        }
+        let find = |device: &Device, address| device.memory.find(address, bytes as u64).ok_or(INVALID);
+        let held = [find(target, to)?, find(source, from)?];
+        stream.run(move || {
+            // SAFETY: both ranges are part of their blocks, which are held. Races are those of the program.
+            let copy = || unsafe { (from as *const u8).copy_to(to as *mut u8, bytes) };
+            target.reach(|| source.reach(copy));
+            drop(held);
+            Ok(())
+        });
         Ok(())
     }
 
@@ -163,25 +186,25 @@ functions! {
             return Err(INVALID);
         }
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(stream, without_provenance_mut(DEVICE.streams.insert(Stream::new()))) }
+        unsafe { put(stream, without_provenance_mut(current().streams.insert(Stream::new(current())))) }
     }
 
     cuStreamDestroy_v2(stream: CUstream) Context {
-        DEVICE.streams.remove(stream).map(drop)
+        current().streams.remove(stream).map(drop)
     }
 
     cuStreamSynchronize(stream: CUstream) ContextAfter {
-        DEVICE.stream(stream)?.synchronize();
+        current().stream(stream)?.synchronize();
         Ok(())
     }
 
     cuStreamQuery(stream: CUstream) ContextAfter {
-        if DEVICE.stream(stream)?.is_idle() { Ok(()) } else { Err(NOT_READY) }
+        if current().stream(stream)?.is_idle() { Ok(()) } else { Err(NOT_READY) }
     }
 
     cuStreamWaitEvent(stream: CUstream, event: CUevent, _flags: c_uint) Context {
-        let stream = DEVICE.stream(stream)?;
-        if let Some(record) = DEVICE.events.get(event)?.last() {
+        let stream = current().stream(stream)?;
+        if let Some(record) = current().events.get(event)?.last() {
             stream.wait(record);
         }
         Ok(())
@@ -193,28 +216,28 @@ functions! {
         }
         let new = Event { recorded: Mutex::default(), is_timed: flags & NO_TIME == 0 };
         // SAFETY: CUDA's rules make it a place for a result; `put` rejects null.
-        unsafe { put(event, without_provenance_mut(DEVICE.events.insert(new))) }
+        unsafe { put(event, without_provenance_mut(current().events.insert(new))) }
     }
 
     cuEventDestroy_v2(event: CUevent) Context {
-        DEVICE.events.remove(event).map(drop)
+        current().events.remove(event).map(drop)
     }
 
     cuEventRecord(event: CUevent, stream: CUstream) Context {
-        let event = DEVICE.events.get(event)?;
-        let stream = DEVICE.stream(stream)?;
+        let event = current().events.get(event)?;
+        let stream = current().stream(stream)?;
         *event.recorded.lock().unwrap() = Some(stream.record());
         Ok(())
     }
 
     cuEventQuery(event: CUevent) ContextAfter {
-        let record = DEVICE.events.get(event)?.last();
+        let record = current().events.get(event)?.last();
         let is_complete = record.is_none_or(|record| record.is_complete());
         if is_complete { Ok(()) } else { Err(NOT_READY) }
     }
 
     cuEventSynchronize(event: CUevent) ContextAfter {
-        if let Some(record) = DEVICE.events.get(event)?.last() {
+        if let Some(record) = current().events.get(event)?.last() {
             record.wait();
         }
         Ok(())
@@ -239,8 +262,8 @@ functions! {
         arguments: *mut *mut c_void,
         extra: *mut *mut c_void
     ) Context {
-        let function = DEVICE.functions.get(function)?;
-        let stream = DEVICE.stream(stream)?;
+        let function = current().functions.get(function)?;
+        let stream = current().stream(stream)?;
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let threads = block.iter().map(|&size| u64::from(size)).product::<u64>();
         let is_too_large = grid_x > i32::MAX as u32 || grid[1..].iter().any(|&size| size > 0xFFFF);
@@ -271,7 +294,7 @@ functions! {
 unsafe fn elapsed(to: *mut f32, start: CUevent, end: CUevent) -> Result<(), CUresult> {
     let mut times = Vec::new();
     for event in [start, end] {
-        let event = DEVICE.events.get(event)?;
+        let event = current().events.get(event)?;
         let record = event.last().filter(|_| event.is_timed);
         times.push(record.ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?);
     }

@@ -5,7 +5,7 @@ use crate::abi::abort;
 use crate::abi::elements::{Elements, Kind, allows_tf32, tf32};
 use crate::abi::memory::Region;
 use crate::abi::queue::on_device;
-use crate::device::DEVICE;
+use crate::device::current;
 use crate::stream::Stream;
 use cudarc::cudnn::sys::{
     cudaStream_t, cudnnConvolutionDescriptor_t, cudnnDataType_t, cudnnFilterDescriptor_t,
@@ -102,7 +102,7 @@ pub(super) unsafe fn prepare(
     let held = tensors.iter().map(hold).collect::<Result<_, _>>()?;
     // SAFETY: `cudnnCreate` made the handle.
     let stream = *unsafe { &*handle.cast::<Handle>() }.lock().unwrap();
-    Ok((DEVICE.stream(stream as cudaStream_t).map_err(|_| INVALID)?, held))
+    Ok((current().stream(stream as cudaStream_t).map_err(|_| INVALID)?, held))
 }
 
 /// The tensor that is computed from the other two.
