@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream, Stream};
 use std::fmt::Debug;
-use tf_fs_object_store::http::HttpError;
+use tf_fs_object_store::http::{HttpBody, HttpError};
 use tf_fs_object_store::{
     Content, ErrorKind, GetHead, GetOptions, ObjectMeta, RequestError, StoreError as _,
     StoredObject, StreamBody, Upload, WriteLimits,
@@ -143,6 +143,13 @@ impl Upload for Writing {
 pub(crate) fn stored(len: u64, meta: ObjectMeta) -> StoredObject {
     let stored = StoredObject::new(len);
     stored.with_etag(meta.etag).with_modified(meta.modified)
+}
+
+/// Returns the bytes of a response as they arrive.
+pub(crate) fn arriving(body: HttpBody) -> impl Stream<Item = Result<Bytes, HttpError>> + Send {
+    stream::try_unfold(body, |mut body| async {
+        Ok(body.chunk().await?.map(|chunk| (chunk, body)))
+    })
 }
 
 /// Returns the error of a path that is not there.

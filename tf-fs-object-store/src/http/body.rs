@@ -63,7 +63,7 @@ impl http_body::Body for Chunks {
 }
 
 /// The size of a chunk where the caller gives no buffer, in bytes.
-const CHUNK: usize = 16 << 10;
+const CHUNK: usize = 64 << 10;
 
 /// The bytes of a response.
 pub struct HttpBody {
@@ -197,8 +197,10 @@ impl HttpBody {
             return Ok(Some(std::mem::take(&mut self.rest)));
         }
         let Source::Hyper(incoming) = &mut self.source else {
-            let mut chunk = BytesMut::with_capacity(CHUNK);
-            let n = self.receive(&mut (&mut chunk).limit(CHUNK)).await?;
+            // With capacity: a buffer without takes 64 bytes at a time.
+            let room = self.left.map_or(CHUNK, |left| left.min(CHUNK as u64) as usize);
+            let mut chunk = BytesMut::with_capacity(room);
+            let n = self.receive(&mut (&mut chunk).limit(room)).await?;
             return Ok((n > 0).then(|| chunk.freeze()));
         };
         // Nothing further is waited for: the connection goes back to the pool at once.

@@ -1,8 +1,8 @@
 //! The Hugging Face Hub, to read: its API tells what is there, and the bytes come from where it leads to.
 
-use crate::service::{Body, Done, Entry, Service};
+use crate::service::{Body, Done, Entry, Service, arriving};
 use crate::settings::Settings;
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::stream;
 use http::header;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -13,14 +13,12 @@ use tf_fs_object_store::http::{
     endpoint, unsatisfied_size,
 };
 use tf_fs_object_store::{
-    Body as _, ErrorKind, GetHead, GetOptions, ObjectMeta, StoreError as _, StreamBody, WriteLimits,
+    ErrorKind, GetHead, GetOptions, ObjectMeta, StoreError as _, StreamBody, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
 /// The most bytes of a page of a listing.
 const LARGEST: usize = 128 << 20;
-/// Bytes that are passed on at a time.
-const PIECE: usize = 256 << 10;
 /// How often the Hub may lead on.
 const REDIRECTS: usize = 5;
 /// The most pages of a listing, of 1,000 names each.
@@ -274,12 +272,8 @@ fn whole(
         return Err(HttpError::invalid("it sends other bytes than were requested"));
     }
     let end = end.min(options.range.end);
-    let pieces = stream::try_unfold(response.into_body(Some(end - start)), |mut body| async {
-        let mut piece = BytesMut::new();
-        let n = body.fill(&mut (&mut piece).limit(PIECE)).await?;
-        Ok((n > 0).then(|| (piece.freeze(), body)))
-    });
-    Ok((Some(GetHead::new(size, end).with_etag(version)), StreamBody::boxed(pieces)))
+    let body = StreamBody::boxed(arriving(response.into_body(Some(end - start))));
+    Ok((Some(GetHead::new(size, end).with_etag(version)), body))
 }
 
 /// Returns the head of a response that has no byte of the range.

@@ -1,17 +1,17 @@
 //! OpenDAL's HTTP requests over the engine's connections: retried, limited and counted as those of other stores.
 
 use crate::error::{carried, explain};
+use crate::service::arriving;
 use crate::spool::FileBody;
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
 use http::{Request, Response, StatusCode, header};
 use opendal_core::{Buffer, HttpBody, HttpTransport};
 use tf_fs_object_store::http::{Chunks, Http, HttpError, Method};
-use tf_fs_object_store::{Body as _, ErrorKind, GetHead, GetOptions, Range, StoreError as _};
+use tf_fs_object_store::{ErrorKind, GetHead, GetOptions, Range, StoreError as _};
 
 /// The most bytes of a response that is not a file: a listing of about 100,000 names.
 const LARGEST: usize = 128 << 20;
-/// Bytes that are passed on at a time.
-const PIECE: usize = 256 << 10;
 
 /// What OpenDAL writes where the [file](Transport::upload) is sent.
 pub(super) const STANDS_FOR_A_FILE: &[u8] = b"a file";
@@ -231,20 +231,52 @@ fn range_of(text: &str) -> Option<Range> {
 
 /// Returns the bytes of a file as OpenDAL passes them on. The engine's body checks their number.
 fn stream(body: tf_fs_object_store::http::HttpBody) -> HttpBody {
-    let pieces = futures_util::stream::try_unfold(
-        body,
-        |mut body: tf_fs_object_store::http::HttpBody| async move {
-            let mut piece = BytesMut::new();
-            let n = body.fill(&mut (&mut piece).limit(PIECE)).await.map_err(carried)?;
-            Ok::<_, opendal_core::Error>((n > 0).then(|| (Buffer::from(piece.freeze()), body)))
-        },
-    );
-    HttpBody::new(Box::pin(pieces), None)
+    HttpBody::new(Box::pin(arriving(body).map_ok(Buffer::from).map_err(carried)), None)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use opendal_core::raw::oio::ReadStream as _;
+    use std::io::{Read as _, Write as _};
+
+    /// A buffer without capacity takes 64 bytes at a time. The first response of a server comes another way than the others.
+    #[tokio::test]
+    async fn bytes_arrive_in_large_pieces() {
+        const LEN: usize = 4 << 20;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/f", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let mut client = client.unwrap();
+                client.read(&mut [0; 4096]).unwrap();
+                let head = format!(
+                    "HTTP/1.1 206 OK\r\nContent-Length: {LEN}\r\nContent-Range: bytes 0-{}/{LEN}\r\n\
+                     Connection: close\r\n\r\n",
+                    LEN - 1
+                );
+                client.write_all(&[head.as_bytes(), &vec![1; LEN]].concat()).unwrap();
+            }
+        });
+        let settings = crate::settings::Configured::of_variables(&|_| None).unwrap();
+        let http = super::super::http(settings.bucket("h")).unwrap();
+        let transport = Plain { http, moved: None };
+        for _ in 0..2 {
+            let request = Request::get(&url).header(header::RANGE, format!("bytes=0-{}", LEN - 1));
+            let response = transport.fetch(request.body(Buffer::new()).unwrap()).await.unwrap();
+            let (mut body, mut len, mut pieces) = (response.into_body(), 0, 0);
+            loop {
+                let piece = body.read().await.unwrap();
+                if piece.is_empty() {
+                    break;
+                }
+                len += piece.len();
+                pieces += 1;
+            }
+            assert_eq!(len, LEN);
+            assert!(pieces <= LEN / 4096, "{pieces}");
+        }
+    }
 
     #[test]
     fn a_listing_is_below_the_root() {

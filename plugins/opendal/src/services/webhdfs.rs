@@ -2,12 +2,11 @@
 
 use super::http;
 use crate::place::Place;
-use crate::service::{Body, Done, Entry, Service, Sink, failure, missing};
+use crate::service::{Body, Done, Entry, Service, Sink, arriving, failure, missing};
 use crate::settings::Settings;
 use crate::spool::Spool;
 use ::http::request::Builder;
-use bytes::{BufMut as _, Bytes, BytesMut};
-use futures_util::stream;
+use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};
@@ -16,15 +15,13 @@ use tf_fs_object_store::http::{
     Chunks, ErrorResponse, Http, HttpError, Method, Request, Response, Uri,
 };
 use tf_fs_object_store::{
-    Body as _, Content, ErrorKind, GetHead, GetOptions, ObjectMeta, Publication, Range,
-    StoreError as _, StreamBody, WriteLimits,
+    Content, ErrorKind, GetHead, GetOptions, ObjectMeta, Publication, Range, StoreError as _,
+    StreamBody, WriteLimits,
 };
 use tf_fs_plugin::prelude::*;
 
 /// The most bytes of a response that is not a file: a listing of about 500,000 names.
 const LARGEST: usize = 128 << 20;
-/// Bytes that are passed on at a time.
-const PIECE: usize = 256 << 10;
 /// What stands for itself in the path of a URL.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -251,13 +248,7 @@ impl Service for WebHdfs {
             if let Some(node) = location(&response) {
                 response = client.send(Request::builder().method(Method::GET).uri(node)).await?;
             }
-            let body = response.into_body(None);
-            let pieces = stream::try_unfold(body, |mut body| async {
-                let mut piece = BytesMut::new();
-                let n = body.fill(&mut (&mut piece).limit(PIECE)).await?;
-                Ok((n > 0).then(|| (piece.freeze(), body)))
-            });
-            Ok((None, StreamBody::boxed(pieces)))
+            Ok((None, StreamBody::boxed(arriving(response.into_body(None)))))
         })
     }
 
