@@ -18,7 +18,7 @@ fn on_each(kinds: &[Kind], disk: Disk, test: impl Fn(Kind, &Server) + Sync) {
 #[test]
 fn a_full_disk_loses_no_file() {
     // Not those that fail by themselves on a full disk, or keep what they have written of the new file.
-    let kinds = [Kind::Apache, Kind::OpenSsh, Kind::RcloneSftp, Kind::Vsftpd];
+    let kinds = [Kind::Apache, Kind::OpenSsh, Kind::RcloneSftp, Kind::Vsftpd, Kind::Pyftpdlib];
     on_each(&kinds, Disk::Small, |kind, server| {
         // A part of 64 KiB is streamed by SFTP and FTP.
         for part in ["16MiB", "64KiB"] {

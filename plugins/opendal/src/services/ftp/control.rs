@@ -41,6 +41,8 @@ pub(super) struct Login {
     /// Whether TLS begins with the first byte.
     is_implicit: bool,
     connect_timeout: Duration,
+    /// How long there may be no progress.
+    stall: Duration,
 }
 
 impl std::fmt::Debug for Login {
@@ -64,6 +66,7 @@ impl Login {
             tls: tls.transpose()?,
             is_implicit: settings.implicit_tls || port == IMPLICIT,
             connect_timeout: settings.connect_timeout,
+            stall: settings.engine.stall_timeout,
         })
     }
 
@@ -73,6 +76,18 @@ impl Login {
         error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> HttpError {
         HttpError::Transport(self.endpoint.clone(), error.into())
+    }
+
+    /// Waits for progress of a connection. A server may be silent for good: pyftpdlib replies nothing to an upload that its
+    /// disk has no room for.
+    pub(super) async fn progress<T>(
+        &self,
+        progress: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, HttpError> {
+        match tokio::time::timeout(self.stall, progress).await {
+            Ok(done) => done.map_err(|error| self.broken(error)),
+            Err(_) => Err(HttpError::Stalled(self.endpoint.clone(), self.stall)),
+        }
     }
 
     async fn encrypted(&self, tcp: TcpStream) -> Result<Box<dyn Stream>, HttpError> {
@@ -314,7 +329,7 @@ async fn receive(
     while reply.lines.len() < LINES {
         let mut bytes = Vec::new();
         let mut limited = (&mut *stream).take(LONGEST);
-        limited.read_until(b'\n', &mut bytes).await.map_err(|error| login.broken(error))?;
+        login.progress(limited.read_until(b'\n', &mut bytes)).await?;
         if bytes.last() != Some(&b'\n') {
             return Err(login.broken("the server ended the connection"));
         }

@@ -361,8 +361,8 @@ impl Reading {
         let Some((mut lease, mut data)) = self.transfer.take() else { return Ok(None) };
         let room = PIECE.min(usize::try_from(self.left).unwrap_or(PIECE));
         let mut piece = BytesMut::with_capacity(room);
-        let read = (&mut data).take(room as u64).read_buf(&mut piece).await;
-        read.map_err(|error| lease.control.login.broken(error))?;
+        let mut limited = (&mut data).take(room as u64);
+        lease.control.login.progress(limited.read_buf(&mut piece)).await?;
         self.left -= piece.len() as u64;
         if !piece.is_empty() && self.left > 0 {
             self.transfer = Some((lease, data));
@@ -399,16 +399,16 @@ impl Sink for Writing {
     fn append<'a>(&'a mut self, chunks: &'a [Bytes]) -> Done<'a, ()> {
         Box::pin(async move {
             let (mut lease, mut data) = self.transfer.take().ok_or_else(ended)?;
-            for chunk in chunks {
-                if let Err(error) = data.write_all(chunk).await {
+            for piece in chunks.iter().flat_map(|chunk| chunk.chunks(PIECE)) {
+                if let Err(error) = lease.control.login.progress(data.write_all(piece)).await {
                     // The server may say why.
                     let last = tokio::time::timeout(LAST_WORD, lease.control.reply()).await;
                     return Err(match last {
                         Ok(Ok(reply)) if reply.code >= 400 => refused(&reply),
-                        _ => lease.control.login.broken(error),
+                        _ => error,
                     });
                 }
-                self.len += chunk.len() as u64;
+                self.len += piece.len() as u64;
             }
             self.transfer = Some((lease, data));
             Ok(())
@@ -418,7 +418,7 @@ impl Sink for Writing {
     fn commit(&mut self) -> Done<'_, ObjectMeta> {
         Box::pin(async move {
             let (mut lease, mut data) = self.transfer.take().ok_or_else(ended)?;
-            data.shutdown().await.map_err(|error| lease.control.login.broken(error))?;
+            lease.control.login.progress(data.shutdown()).await?;
             drop(data);
             lease.control.reply().await?.expect(&[226, 250])?;
             lease.keep();
