@@ -385,6 +385,12 @@ impl<C: Client> Open<C> {
     /// The file cannot be completed any more.
     #[cold]
     pub(super) fn fail<T>(&mut self, error: Error) -> Result<T> {
+        let name = self.object.name.to_string();
+        // An upload under a temporary name fails with that one, which the user has never seen.
+        let error = match self.upload.is_some() && !error.message().starts_with(&name) {
+            true => error.context(name),
+            false => error,
+        };
         self.has_failed(&error);
         Err(error)
     }

@@ -108,6 +108,10 @@ fn a_request_that_fails_fails_the_file_and_keeps_the_old_one() {
                 let is_found = request == "commit" && publication == Publication::Rename;
                 let is_done = kind == ErrorKind::Transient && (request == "start" || is_found);
                 assert_eq!(written.is_ok(), is_done, "{request} {kind:?}: {written:?}");
+                if let Err(error) = written {
+                    // Not with the temporary name alone, which the user has never seen.
+                    assert!(error.message().starts_with("mem://b/f: "), "{request}: {error}");
+                }
                 let expected = if is_done { &bytes[..] } else { b"old" };
                 assert!(plugin.bytes("f").unwrap() == expected, "{request} {kind:?}");
                 let log = requests(&plugin);
