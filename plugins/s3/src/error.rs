@@ -211,6 +211,13 @@ fn advice(status: u16, code: &str, message: &str) -> (Code, &'static str) {
                 "the object is encrypted with a key of a customer (SSE-C), which this plugin does not send",
             );
         }
+        // As Cloudflare R2 says it.
+        "InvalidPart" if message.contains("the same length") => {
+            return (
+                Code::FailedPrecondition,
+                "the store requires parts of one length; set TF_S3_WRITE_PARTS_EQUAL=1, or write_parts_equal for this bucket",
+            );
+        }
         code if is_about_old_credentials(code) => {
             return (Code::Unauthenticated, "the credentials have expired; renew them");
         }

@@ -87,7 +87,11 @@ impl<'a> Publishing<'a> {
             // What the store said of a part was wrong.
             Err(error) if matches!(error.code(), Some("InvalidPart" | "InvalidPartOrder")) => {
                 let error = error.into_error(OP, self.target.name, 1);
-                return Err(S3Error::Unconfirmed(error.with_code(Code::DataLoss)));
+                return Err(S3Error::Unconfirmed(match error.code() {
+                    // It is the lengths of the parts that it does not take.
+                    Code::FailedPrecondition => error,
+                    _ => error.with_code(Code::DataLoss),
+                }));
             }
             Err(error) => return Err(error),
         };

@@ -26,7 +26,8 @@ fn parts_of_one_length() {
     store.set(&[("write_part_bytes", "8MiB")]);
     // What is there is the first part of what is appended to: parts of different lengths.
     let error = in_parts(&store).unwrap_err();
-    assert!(error.to_string().contains("must have the same length"), "{error:#}");
+    assert!(error.to_string().contains("set TF_S3_WRITE_PARTS_EQUAL=1"), "{error:#}");
+    assert_eq!(error.code(), tf_fs_plugin::Code::FailedPrecondition, "{error:#}");
     store.set(&[("write_parts_equal", "1"), ("write_part_bytes", "8MiB")]);
     in_parts(&store).unwrap();
     guarantees::appends_go_on(&store.uri(""));
