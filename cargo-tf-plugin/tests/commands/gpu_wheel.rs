@@ -87,11 +87,15 @@ fn table(kernels: &[Value]) -> (String, usize) {
     // The SDK's kernels, which only fail, have a negative priority.
     let computes = |kernel: &&Value| kernel["priority"].as_i64().expect("a priority") >= 0;
     for kernel in kernels.iter().filter(computes) {
-        let types = ops.entry(kernel["op"].as_str().expect("a name")).or_default();
+        let op = kernel["op"].as_str().expect("a name");
+        let types = ops.entry(op).or_default();
+        // What is the type of an index elsewhere.
+        let is_element =
+            |attribute| ELEMENTS.contains(&attribute) || (op, attribute) == ("Range", "Tidx");
         for constraint in kernel["types"].as_array().expect("types") {
             let (attribute, name) =
                 constraint.as_str().and_then(|c| c.split_once('=')).expect("two");
-            types.extend(ELEMENTS.contains(&attribute).then(|| python_type(name)));
+            types.extend(is_element(attribute).then(|| python_type(name)));
         }
     }
     let count = ops.len();

@@ -22,18 +22,18 @@ macro_rules! groups {
 groups! {
     /// Elementwise ops, products of matrices, reductions and sums along an axis.
     math = add_n::kernels add_pairs::kernels all_finite::kernels elementwise::kernels elementwise::whole elementwise::others elementwise::predicates elementwise::logical elementwise::comparisons
-        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels;
+        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels bincount::kernels;
     /// Layers: convolutions, pooling, normalization, softmax, recurrent networks.
     nn = bias::kernels convolve::kernels moments::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
     /// Ops that move elements: slices, gathers, scatters, shapes and lists of tensors.
-    arrays = band::kernels bitcast::kernels concat::kernels diagonal::kernels dynamic_slice::kernels fill::kernels gather::kernels
+    arrays = band::kernels bitcast::kernels concat::kernels diagonal::kernels dynamic_slice::kernels fill::kernels range::kernels gather::kernels
         gather_nd::kernels mirror_pad::kernels pack::kernels pack::on_host pad::kernels reverse_sequence::kernels
         scatter::kernels select::kernels slice::kernels slice::slices space_to_batch::kernels space_to_batch::depths
         split::kernels tile::kernels topk::kernels transpose::kernels variants::kernels;
     /// Colours, resizing, projective transformations and patches of images.
     images = colors::kernels image_transform::kernels patches::kernels resize::kernels;
     /// Random numbers.
-    random = random::kernels;
+    random = random::kernels gamma::kernels multinomial::kernels;
     /// Optimizers, in TensorFlow releases that let plugins change variables.
     training = optimize::kernels;
 }

@@ -10,7 +10,7 @@ const PHILOX: i64 = 1;
 const ANY: i64 = 3;
 /// A run of a kernel with a state skips this many counters for each of its numbers, however many it uses.
 const RESERVED: u128 = 256;
-/// The number of [`key_and_counter`] in the shader.
+/// The number of [`mix`] in the shader.
 const OF_SEED: u32 = 4;
 
 /// The numbers with which a kernel fills its output.
@@ -43,7 +43,8 @@ impl Distribution {
     }
 }
 
-fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) -> Result<()> {
+/// Returns the key and the counter of the inputs 1 and 2, with which input 3, on the host, names an algorithm.
+pub(super) fn key_and_counter_of(context: &Run<'_>) -> Result<[DeviceTensor; 2]> {
     let (key, counter) = (context.input(1)?, context.input(2)?);
     let algorithm = host_integer(context, 3)?;
     ensure!(
@@ -61,20 +62,25 @@ fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) 
             counter.shape()
         ))
     );
+    Ok([key, counter])
+}
+
+fn with_inputs(context: &Run<'_>, op: &'static str, distribution: Distribution) -> Result<()> {
+    let [key, counter] = key_and_counter_of(context)?;
     let out = output(context, 0, &host_shape(context, 0)?)?;
     let state = [(&key).into(), (&counter).into(), Operand::Value(0)];
     random(context, op, distribution, state, &out)
 }
 
 /// The key of a kernel, and its next counter.
-struct State {
+pub(super) struct State {
     key: u64,
     next: Mutex<u128>,
 }
 
 impl State {
     /// Creates the state from the seeds of the op; 0 and 0 select random ones.
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+    pub(super) fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let seed = |name| Ok::<_, Error>(construction.attr::<i64>(name)? as u64);
         let [key, high] = match [seed("seed")?, seed("seed2")?] {
             [0, 0] => [(); 2].map(|()| RandomState::new().hash_one(0)),
@@ -84,7 +90,7 @@ impl State {
     }
 
     /// Returns the key and the counter for this many numbers, and advances the counter.
-    fn take(&self, numbers: usize) -> [Operand<'static>; 3] {
+    pub(super) fn take(&self, numbers: usize) -> [Operand<'static>; 3] {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let first = *next;
         *next = first.wrapping_add(numbers as u128 * RESERVED);
@@ -127,25 +133,33 @@ fn with_state(
     random(context, op, distribution, state.take(out.len()), &out)
 }
 
-/// Mixes a seed into a key and a counter. TensorFlow has a kernel for the CPU only, for which each random tensor would copy its seed
-/// to the host.
-fn key_and_counter(context: &Run<'_>, op: &'static str) -> Result<()> {
-    let seed = context.input(0)?;
+/// Mixes a seed into a key and a counter.
+pub(super) fn mix(
+    context: &Run<'_>,
+    op: &'static str,
+    [seed, key, counter]: [&DeviceTensor; 3],
+) -> Result<()> {
     ensure!(
         seed.shape() == [2],
         wrong(format!("seed must have shape [2], and not {:?}", seed.shape()))
     );
-    let (key, counter) = (output(context, 0, &[1])?, output(context, 1, &[2])?);
     let none = Operand::Value(0);
     Launch {
         op,
         shader: shader!("random"),
         constants: &[element_type(seed.dtype())?, OF_SEED, 1],
-        operands: &[(&seed).into(), (&counter).into(), none, (&key).into(), none, none],
+        operands: &[seed.into(), counter.into(), none, key.into(), none, none],
         numbers: &[1, 1],
         groups: groups(1),
     }
     .enqueue(context)
+}
+
+/// Mixes input 0 into two outputs. TensorFlow has a kernel for the CPU only, for which each random tensor would copy its seed to the
+/// host.
+fn key_and_counter(context: &Run<'_>, op: &'static str) -> Result<()> {
+    let (key, counter) = (output(context, 0, &[1])?, output(context, 1, &[2])?);
+    mix(context, op, [&context.input(0)?, &key, &counter])
 }
 
 kernels! {

@@ -35,7 +35,7 @@ fn merged(shape: &[usize], axes: &[usize]) -> Vec<Axis> {
 }
 
 /// Reduces the elements of `input` along some axes.
-fn fold(
+pub(super) fn fold(
     context: &Run<'_>,
     op: &'static str,
     number: u32,
@@ -301,8 +301,9 @@ fn launch<R>(
     })
 }
 
-const SUM: u32 = 0;
+pub(super) const SUM: u32 = 0;
 const MEAN: u32 = 1;
+pub(super) const ANY: u32 = 6;
 const ARGMAX: u32 = 7;
 const ARGMIN: u32 = 8;
 const L2: u32 = 9;

@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "math.glsl"
+#include "philox.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint TYPE = 0;
@@ -13,8 +14,6 @@ layout(constant_id = 2) const bool ARE_TENSORS = false;
 const uint UNIFORM = 0, NORMAL = 1, TRUNCATED_NORMAL = 2, INTEGERS = 3;
 // Not numbers, but a key and a counter, from a seed of two integers.
 const uint OF_SEED = 4;
-// So many counters are for each four numbers of a truncated normal distribution, which takes as many as it needs.
-const uint RESERVED = 256;
 
 layout(push_constant, scalar) uniform Push {
     // The key and the counter, or where they are. For `OF_SEED` the key is the seed, and the output the key.
@@ -24,17 +23,6 @@ layout(push_constant, scalar) uniform Push {
     // Counters, and the numbers of all of them.
     uint n, len;
 } push;
-
-uvec4 philox(uvec4 counter, uvec2 key) {
-    for (int round = 0; round < 10; round++) {
-        uint high0, low0, high1, low1;
-        umulExtended(0xD2511F53u, counter.x, high0, low0);
-        umulExtended(0xCD9E8D57u, counter.z, high1, low1);
-        counter = uvec4(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
-        key += uvec2(0x9E3779B9u, 0xBB67AE85u);
-    }
-    return counter;
-}
 
 // From 0 to below 1, of as many bits as the type has for it.
 float uniform_(uint bits, uint type) {
@@ -57,18 +45,11 @@ vec4 normals(uvec4 bits) {
     return vec4(first.x, first.y, second.x, second.y);
 }
 
-// The bits of the counter that is `skipped` behind the first one.
-uvec4 bits_of(uint64_t key, uint64_t low, uint64_t high, uint64_t skipped) {
-    uint64_t at = low + skipped;
-    high += at < low ? 1 : 0;
-    return philox(uvec4(uint(at), uint(at >> 32), uint(high), uint(high >> 32)), uvec2(uint(key), uint(key >> 32)));
-}
-
 // Four of a normal distribution that are less than 2 from 0; the others are left out.
-vec4 truncated_normal(uint64_t key, uint64_t low, uint64_t high, uint64_t skipped) {
+vec4 truncated_normal(Philox from, uint64_t skipped) {
     vec4 numbers = vec4(0);
     for (uint counter = 0, found = 0; counter < RESERVED && found < 4; counter++) {
-        uvec4 bits = bits_of(key, low, high, skipped + counter);
+        uvec4 bits = bits_of(from, skipped + counter);
         vec4 all = normals(bits);
         for (uint k = 0; k < 4 && found < 4; k++) if (abs(all[k]) < 2.0f) numbers[found++] = all[k];
     }
@@ -103,7 +84,7 @@ uint64_t seed(uint i) {
 
 // Mixes a seed as TensorFlow does: into the key, and the upper half of the counter.
 void store_key_and_counter() {
-    uvec4 mix = bits_of(0x02461e293ec8f720ul, seed(0), seed(1), 0);
+    uvec4 mix = bits_of(philox_of(0x02461e293ec8f720ul, seed(0), seed(1), false), 0);
     U64(push.out_).v[0] = int64_t(packUint2x32(uvec2(mix.x, mix.y)));
     U64(push.counter).v[0] = 0;
     U64(push.counter).v[1] = int64_t(packUint2x32(uvec2(mix.z, mix.w)));
@@ -115,22 +96,17 @@ void main() {
         return;
     }
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
-    uint64_t key = push.key, low = push.counter, high = push.counter_high;
-    if (ARE_TENSORS) {
-        low = uint64_t(U64(push.counter).v[0]);
-        high = uint64_t(U64(push.counter).v[1]);
-        key = uint64_t(U64(push.key).v[0]);
-    }
+    Philox from = philox_of(push.key, push.counter, push.counter_high, ARE_TENSORS);
     for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
         if (DISTRIBUTION == INTEGERS) {
-            store_integers(i, bits_of(key, low, high, i));
+            store_integers(i, bits_of(from, i));
             continue;
         }
         vec4 numbers;
         if (DISTRIBUTION == TRUNCATED_NORMAL) {
-            numbers = truncated_normal(key, low, high, uint64_t(i) * RESERVED);
+            numbers = truncated_normal(from, uint64_t(i) * RESERVED);
         } else {
-            uvec4 bits = bits_of(key, low, high, i);
+            uvec4 bits = bits_of(from, i);
             numbers = DISTRIBUTION == NORMAL ? normals(bits)
                                              : vec4(uniform_(bits.x, TYPE), uniform_(bits.y, TYPE), uniform_(bits.z, TYPE), uniform_(bits.w, TYPE));
         }

@@ -25,10 +25,8 @@ ON_THE_CPU = {
                      "GRU of cells", "ConvLSTM2D"], LISTS),
     # A mask is a list of bool, which TensorFlow has on no device of a plugin.
     "SimpleRNN masked": LISTS | {"TensorListFromTensor", "TensorListGetItem", "TensorListPopBack"},
-    **dict.fromkeys(["activation=sparsemax", "RandomErasing", "RandomGaussianBlur"], {"Range"}),
     **dict.fromkeys(["RandomRotation", "RandomZoom", "RandomTranslation", "RandomShear"], {"MatrixInverse"}),
-    "MixUp": {"Range", "StatelessRandomGammaV3"},
-    "CutMix": {"Range", "StatelessRandomGammaV3", "GatherV2"},
+    "CutMix": {"GatherV2"},
 }
 layers, losses, optimizers, metrics = keras.layers, keras.losses, keras.optimizers, keras.metrics
 

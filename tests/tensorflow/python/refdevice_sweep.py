@@ -34,7 +34,8 @@ TOLERANCE = {"float32": 2e-5, "float64": 1e-12, "float16": 4e-3, "bfloat16": 3e-
 GROUPS = [
     digits.digits, elementwise.unary, elementwise.gradients, elementwise.binary, elementwise.roundings, elementwise.choices, sums.sums, sums.reductions,
     sums.matrices, sums.probabilities, moves.arrangements, moves.rows, windows.convolutions, windows.volumes, windows.normalizations, images.images, images.resizes,
-    images.views, state.randoms] + [windows.channels_first, sparse.products, sparse.segments, sparse.diagonals] * LACKS_TYPES
+    images.views, state.randoms] + [
+        windows.channels_first, sparse.products, sparse.segments, sparse.diagonals, state.draws, sums.counts] * LACKS_TYPES
 
 
 def counted():

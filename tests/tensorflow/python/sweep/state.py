@@ -96,3 +96,37 @@ def variables():
                 resource=tf.Variable(x).handle, indices=i, dtype=dtype, batch_dims=batches), numbers(shape, dtype, 0, 9), places)
         case("ResourceGatherNd", lambda x, i, dtype=dtype: raw.ResourceGatherNd(resource=tf.Variable(x).handle, indices=i, dtype=dtype),
              numbers(shape, dtype, 0, 9), np.int32([[2, 1], [0, 3]]))
+
+
+def draws():
+    random = np.random.default_rng(22)
+    odd = np.float32([[0.5, -np.inf, 2.0, np.nan, 1.0, np.inf, -1.0]])
+    for dtype in FLOATS:
+        kind = tf.as_dtype(dtype).as_numpy_dtype
+        # The CPU draws the same only if one thread has all rows.
+        for shape, samples in [((1, 5), 1000), ((1, 300), 40), ((3, 7), 5), ((8, 4), 1), ((1, 1), 3), ((0, 4), 2), ((2, 3), 0), ((1, 1000), 9)]:
+            logits = random.uniform(-3, 3, shape).astype(kind)
+            for out in (tf.int32, tf.int64):
+                case("Multinomial", lambda x, samples=samples, out=out: [raw.Multinomial(
+                    logits=x, num_samples=samples + more, seed=7, seed2=-9, output_dtype=out) for more in (0, 3)], logits)
+                for seed in (np.int32([5, -2]), np.int64([1 << 40, 3])):
+                    case("StatelessMultinomial", lambda x, seed, samples=samples, out=out: raw.StatelessMultinomial(
+                        logits=x, num_samples=samples, seed=seed, output_dtype=out), logits, seed)
+        for logits in (odd, odd - np.inf):
+            case("StatelessMultinomial", lambda x: raw.StatelessMultinomial(logits=x, num_samples=50, seed=[1, 2]), logits.astype(kind))
+    case("StatelessMultinomial", lambda x: raw.StatelessMultinomial(logits=x, num_samples=3, seed=[1, 2]), random.uniform(-1, 1, (1, 70000)).astype("float32"))
+    case("Multinomial", lambda x: raw.Multinomial(logits=x, num_samples=3), np.zeros((2, 0), "float32"), fails="num_classes should be positive")
+    case("Multinomial", lambda x: raw.Multinomial(logits=x, num_samples=-3), np.zeros((2, 2), "float32"), fails="num_samples should be nonnegative")
+    case("StatelessMultinomial", lambda x: raw.StatelessMultinomial(logits=x, num_samples=3, seed=[1, 2]), np.zeros(2, "float32"), fails="logits should be a matrix")
+    # Below 1 they are powers of a uniform number, and at 1 exponentially distributed.
+    for dtype in FLOATS[:3]:
+        kind = tf.as_dtype(dtype).as_numpy_dtype
+        for alpha in (0.3, [1.0], [0.9, 1.0, 1.1, 30.0], [[2.0], [0.05], [300.0]], []):
+            alpha = np.array(alpha).astype(kind)
+            for outer in ([], [3], [50, 7], [0]):
+                case("RandomGamma", lambda alpha, outer=outer: [raw.RandomGamma(shape=np.int32(outer), alpha=alpha, seed=7, seed2=1) for _ in range(2)], alpha)
+                for alg, counter in ((1, [7, 1 << 40]), (3, [(1 << 64) - 3, 5])):
+                    case("StatelessRandomGammaV3", lambda key, counter, alpha, shape=outer + list(alpha.shape), alg=alg: raw.StatelessRandomGammaV3(
+                        shape=np.int32(shape), key=key, counter=counter, alg=alg, alpha=alpha), np.uint64([0x123456789abcdef0]), np.uint64(counter), alpha)
+    case("StatelessRandomGammaV3", lambda key, counter, alpha: raw.StatelessRandomGammaV3(shape=[3, 5], key=key, counter=counter, alg=1, alpha=alpha),
+         np.uint64([1]), np.uint64([1, 2]), np.float32([1, 2]), fails="must end with broadcasted shape")

@@ -182,3 +182,30 @@ def probabilities():
         for logits, labels in [((4, 3), (1, 3)), ((4, 3), (4, 1)), ((4, 1), (4, 3)), ((3,), (4, 1)), ((1, 3), (4, 3)), ((4, 3), ()), ((1,), (4, 3)), ((3, 1), (3, 700))]:
             case("SoftmaxCrossEntropyWithLogits", call("SoftmaxCrossEntropyWithLogits", features=None, labels=None),
                  numbers(logits, dtype, -5, 5), numbers(labels, dtype, 0, 1), tolerance={"bfloat16": 0.1, "float16": 2e-2}.get(dtype))
+
+
+def counts():
+    random = np.random.default_rng(23)
+    number = lambda *values, dtype: raw.Range(**{name: tf.constant(value, dtype) for name, value in zip(("start", "limit", "delta"), values)})
+    for dtype in FLOATS + ["int64"]:
+        for values in [(0, 1, 0.1), (3, -2, -0.5), (2, 9, 3), (1, 1, 1), (-7, 200, 1), (5, 0, -1), (-(1 << 62), (1 << 62) + 5, 1 << 60)]:
+            if dtype == "int64" and values[2] == int(values[2]) or dtype != "int64" and values[2] < 1 << 60:
+                case("Range", lambda values=values, dtype=dtype: number(*values, dtype=dtype))
+    for values in ((0, 1, 0), (2, 1, 1), (1, 2, -1)):
+        for dtype in ("float32", "int64"):
+            case("Range", lambda values=values, dtype=dtype: number(*values, dtype=dtype), fails="equires")
+    for dtype in ("float32", "float64", "int32", "int64"):
+        for index in ("int32", "int64"):
+            for shape, bins in [((20,), 5), ((3, 9), 300), ((0,), 4), ((4, 0), 3), ((), 2), ((30000,), 20), ((2, 5), 0), ((3, 20000), 2)]:
+                values = random.integers(0, bins + 3, shape).astype(index)
+                for weights in (np.zeros(0, dtype), random.integers(-5, 5, shape).astype(dtype)):
+                    size = tf.constant(bins, index)
+                    for is_binary in (False, True):
+                        case("DenseBincount", lambda x, w, size=size, is_binary=is_binary: raw.DenseBincount(
+                            input=x, size=size, weights=w, binary_output=is_binary), values, weights)
+                    if index == "int32":
+                        case("Bincount", lambda x, w, size=size: raw.Bincount(arr=x, size=size, weights=w), values, weights)
+    ints, floats = np.int32([[1, 2]]), np.float32([])
+    case("DenseBincount", lambda x, w: raw.DenseBincount(input=x, size=-1, weights=w), ints, floats, fails="must be non-negative")
+    case("DenseBincount", lambda x, w: raw.DenseBincount(input=x, size=3, weights=w), ints, np.float32([1, 2]), fails="same shape as|must be the same")
+    case("DenseBincount", lambda x, w: raw.DenseBincount(input=x, size=3, weights=w), ints[None], floats, fails="at most rank 2")
