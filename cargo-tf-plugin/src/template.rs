@@ -46,6 +46,8 @@ pub(crate) enum Kind {
     /// A filesystem on `tf-fs-object-store`.
     ObjectStore,
     Device,
+    /// A device on a driver of the author's own.
+    Driver,
     /// A device on `se-plugin-gpu`.
     Gpu,
     Both,
@@ -55,11 +57,11 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) fn has_filesystem(self) -> bool {
-        !matches!(self, Self::Device | Self::Gpu | Self::Ops)
+        !matches!(self, Self::Device | Self::Driver | Self::Gpu | Self::Ops)
     }
 
     pub(crate) fn has_device(self) -> bool {
-        matches!(self, Self::Device | Self::Gpu | Self::Both)
+        matches!(self, Self::Device | Self::Driver | Self::Gpu | Self::Both)
     }
 
     fn files(self) -> Vec<(&'static str, Cow<'static, str>)> {
@@ -77,6 +79,7 @@ impl Kind {
             Self::Filesystem => from!("fs": "manifest.toml", "README.md", "src/lib.rs"),
             Self::ObjectStore => from!("object-store": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Device => from!("device": "manifest.toml", "README.md", "src/lib.rs"),
+            Self::Driver => from!("driver": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Gpu => from!("gpu": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Both => from!("both": "manifest.toml", "README.md", "src/lib.rs"),
             Self::Ops => from!("ops": "manifest.toml", "README.md", "src/lib.rs"),
@@ -95,6 +98,10 @@ impl Kind {
             }
             Self::Ops => files.extend(from!("ops": "tests/conformance.rs", "tests/python/ops.py")),
             Self::Device => {}
+            Self::Driver => files.extend(from!(
+                "driver": "src/device.rs", "src/driver.rs", "src/kernels.rs", "src/programs.rs", "src/stream.rs",
+                "tests/device.rs"
+            )),
             Self::Gpu => {
                 files.extend(from!("gpu": "tests/device.rs", "tests/python/layers.py"));
                 files.extend(OPENCL.map(|(path, source)| {

@@ -19,6 +19,8 @@ Examples:
                                           a filesystem on an object store, blobs://
   cargo tf-plugin new my-ops --ops        ops for the CPU, with a Python module
   cargo tf-plugin new my-npu --device     a device, /device:MY_NPU:0, with a kernel
+  cargo tf-plugin new my-npu --device --driver
+                                          the same on a driver of your own, with unsafe code
   cargo tf-plugin new my-gpu --gpu        a GPU with OpenCL, /device:MY_GPU:0, with all ops
   cargo tf-plugin new cloud2 --both --device-type CLOUD")]
 pub struct New {
@@ -27,6 +29,10 @@ pub struct New {
 
     #[command(flatten)]
     kind: KindArguments,
+
+    /// Create the device on a driver of your own, in place of a ready-made device on the host.
+    #[arg(long, requires = "device", conflicts_with_all = ["fs", "object_store", "gpu", "both", "ops"])]
+    driver: bool,
 
     /// The new directory; by default the package's name, in the current directory.
     #[arg(long, value_name = "DIR")]
@@ -79,6 +85,7 @@ impl New {
         let kind = match self.kind {
             KindArguments { fs: true, .. } => Kind::Filesystem,
             KindArguments { object_store: true, .. } => Kind::ObjectStore,
+            KindArguments { device: true, .. } if self.driver => Kind::Driver,
             KindArguments { device: true, .. } => Kind::Device,
             KindArguments { gpu: true, .. } => Kind::Gpu,
             KindArguments { ops: true, .. } => Kind::Ops,
@@ -103,7 +110,7 @@ impl New {
         let what = match kind {
             Kind::Filesystem => format!("a filesystem, {}://", names.scheme),
             Kind::ObjectStore => format!("a filesystem on an object store, {}://", names.scheme),
-            Kind::Device => format!("a device, /device:{}:0", names.device_type),
+            Kind::Device | Kind::Driver => format!("a device, /device:{}:0", names.device_type),
             Kind::Gpu => format!("a GPU with OpenCL, /device:{}:0", names.device_type),
             Kind::Ops => "ops for the CPU".to_owned(),
             Kind::Both => format!(

@@ -124,14 +124,22 @@ fn venv() -> PathBuf {
 #[cfg(feature = "matrix")]
 #[test]
 fn a_new_device_is_tested_in_tensorflow() {
-    let fresh = Fresh::make("a-device-with-a-long-name", &["--device", "--device-type", "D"]);
+    let device_type = ["--device", "--device-type", "D"];
+    for (kind, test) in [(&device_type[..], "numbers_are_added"), (&ON_A_DRIVER, "random_work")] {
+        is_tested_in_tensorflow(kind, test);
+    }
+}
+
+#[cfg(feature = "matrix")]
+fn is_tested_in_tensorflow(kind: &[&str], test: &str) {
+    let fresh = Fresh::make("a-device-with-a-long-name", kind);
     fresh.shares_dependencies(&[]);
     fresh.is_formatted();
     let printed = succeeds(tool(&fresh.directory, &["test", "--tf"]).arg(venv()));
     assert_all(
         &printed,
         &[
-            "test numbers_are_added ... ok",
+            &format!("test {test} ... ok"),
             &format!("                          in process  {NEWEST}\n"),
             "cargo test                ok          -\n",
             "import tensorflow         -           ok\n",
@@ -142,6 +150,24 @@ fn a_new_device_is_tested_in_tensorflow() {
             "conformance in C          -           ok\n",
         ],
     );
+}
+
+const ON_A_DRIVER: [&str; 4] = ["--device", "--driver", "--device-type", "D"];
+
+/// Its conformance cases in TensorFlow are among those of `a_new_device_is_tested_in_tensorflow`.
+#[test]
+fn a_new_device_on_a_driver_works_before_it_is_edited() {
+    let fresh = Fresh::make("my-npu", &ON_A_DRIVER);
+    fresh.shares_dependencies(&[]);
+    fresh.is_formatted();
+    cargo(&fresh.directory, &["clippy", "--quiet", "--all-targets", "--", "-D", "warnings"]);
+    let printed = cargo(&fresh.directory, &["test", "--test", "device"]);
+    assert_all(&printed, &["test random_work ... ok", "test work_waits_for_a_callback ... ok"]);
+    for script in ["device", "training"] {
+        let script = format!("tests/python/{script}.py");
+        let mut run = tool(&fresh.directory, &["run", "--tf"]);
+        succeeds(run.arg(venv()).args(["--", "python", &script]));
+    }
 }
 
 #[test]
@@ -466,6 +492,7 @@ fn a_failed_new_leaves_nothing() {
     for (kind, printed) in [
         (&[][..], "--fs|--object-store|--device|--gpu|--both|--ops"),
         (&["--device", "--scheme", "xy"], "'--device' cannot be used with '--scheme <SCHEME>'"),
+        (&["--fs", "--driver"], "'--fs' cannot be used with '--driver'"),
         (&["--fs", "--device-type", "XY"], "'--fs' cannot be used with '--device-type <TYPE>'"),
     ] {
         let refused = exits(tool(here, &["new", "y"]).args(kind), 2);

@@ -1,0 +1,92 @@
+//! The device: the driver's memory and queues.
+
+use crate::driver::{Driver, Queue};
+use crate::stream::{DeviceEvent, DeviceStream};
+use se_plugin::prelude::*;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// The platform, which counts and opens the devices.
+pub struct TemplatePluginPlatform;
+
+#[device_plugin]
+impl Platform for TemplatePluginPlatform {
+    const NAME: &'static str = "TEMPLATE_PLUGIN";
+    const TYPE: &'static str = "TEMPLATE_PLUGIN";
+    type Device = DriverDevice;
+
+    fn new() -> Result<Self> {
+        // Load the driver here: an error says in the log why there is no device, and TensorFlow goes on.
+        Ok(Self)
+    }
+
+    fn device_count(&self) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn open(&self, _ordinal: usize) -> Result<DriverDevice> {
+        Ok(DriverDevice { driver: Arc::new(Driver::open()), queues: Mutex::default() })
+    }
+}
+
+/// An open device.
+pub struct DriverDevice {
+    driver: Arc<Driver>,
+    queues: Mutex<Vec<Weak<Queue>>>,
+}
+
+impl DriverDevice {
+    fn queues(&self) -> Result<MutexGuard<'_, Vec<Weak<Queue>>>> {
+        self.driver.check_process()?;
+        Ok(self.queues.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Device for DriverDevice {
+    type Stream = DeviceStream;
+    type Event = DeviceEvent;
+
+    fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
+        self.driver.allocate(bytes)
+    }
+
+    fn deallocate(&self, memory: DevicePtr) -> Result<()> {
+        // Work that was sent before may still use it.
+        self.synchronize()?;
+        self.driver.free(memory)
+    }
+
+    fn memory_usage(&self) -> Result<MemoryUsage> {
+        let (free, total) = self.driver.memory()?;
+        Ok(MemoryUsage { free, total })
+    }
+
+    fn create_stream(&self) -> Result<DeviceStream> {
+        let queue = Arc::new(Queue::new(&self.driver)?);
+        let mut queues = self.queues()?;
+        queues.retain(|queue| queue.strong_count() > 0);
+        queues.push(Arc::downgrade(&queue));
+        Ok(DeviceStream(queue))
+    }
+
+    fn create_event(&self) -> Result<DeviceEvent> {
+        Ok(DeviceEvent::default())
+    }
+
+    fn copy_to_device(&self, target: DevicePtr, source: &[u8]) -> Result<()> {
+        self.driver.write(target, source)
+    }
+
+    fn copy_to_host(&self, mut target: HostBuf<'_>, source: DevicePtr) -> Result<()> {
+        self.driver.read(&mut target, source)
+    }
+
+    fn copy_on_device(&self, target: DevicePtr, source: DevicePtr, bytes: u64) -> Result<()> {
+        self.driver.copy(target, source, bytes)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        // Without the lock: a callback may create a stream.
+        let queues: Vec<_> = self.queues()?.iter().filter_map(Weak::upgrade).collect();
+        queues.iter().try_for_each(|queue| queue.end().wait())
+    }
+}
