@@ -69,7 +69,8 @@ fn the_commands_know_the_type_of_its_devices() {
 }
 
 /// Attributes with the type of elements; other attributes have the type of indices or axes.
-const ELEMENTS: [&str; 7] = ["T", "TInput", "Tout", "Tparams", "SrcT", "DstT", "dtype"];
+const ELEMENTS: [&str; 9] =
+    ["T", "TInput", "Tcomplex", "Tout", "Tparams", "Treal", "SrcT", "DstT", "dtype"];
 
 /// Returns the name of a type in Python.
 fn python_type(name: &str) -> &str {
@@ -100,17 +101,29 @@ fn table(kernels: &[Value]) -> (String, usize) {
     }
     let count = ops.len();
     let mut rows: BTreeMap<_, Vec<&str>> = BTreeMap::new();
-    for (op, types) in ops {
+    // A row of its own: else each combination of types with it would be one.
+    let mut complex = Vec::new();
+    for (op, mut types) in ops {
+        if types.contains("bfloat16") && types.remove("complex64") {
+            complex.push(op);
+        }
         rows.entry(types).or_default().push(op);
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(_, ops)| std::cmp::Reverse(ops.len()));
     let mut table = String::from("| Types of elements | Ops |\n|---|---|\n");
+    let mut others = Vec::new();
     for (types, ops) in rows {
         let types = Vec::from_iter(types).join(", ");
+        if let [op] = ops[..] {
+            others.push(format!("{op} ({types})"));
+            continue;
+        }
         let types = if types.is_empty() { "those of the op" } else { &types };
         table += &format!("| {types} | {} |\n", ops.join(", "));
     }
+    table += &format!("| others | {} |\n", others.join(", "));
+    table += &format!("| complex64 as well | {} |\n", complex.join(", "));
     (table, count)
 }
 

@@ -24,20 +24,25 @@ fn add(
     parts: &[&DeviceTensor],
     out: &DeviceTensor,
 ) -> Result<()> {
-    word(out.len())?;
+    // Complex numbers are two floats.
+    let (dtype, len) = match out.dtype() {
+        DType::Complex64 => (DType::Float32, 2 * out.len()),
+        other => (other, out.len()),
+    };
+    word(len)?;
     let mut operands = vec![Operand::Value(0); MOST + 1];
     for (operand, tensor) in operands.iter_mut().zip([out].iter().chain(parts)) {
         *operand = Operand::from(*tensor);
     }
-    let is_float = is_float(out.dtype());
+    let is_float = is_float(dtype);
     let is_wide = is_float
-        && out.len().is_multiple_of(4)
+        && len.is_multiple_of(4)
         && operands[..=parts.len()].iter().all(|operand| operand.is_multiple_of(16));
-    let count = out.len() / if is_wide { 4 } else { 1 };
+    let count = len / if is_wide { 4 } else { 1 };
     Launch {
         op,
         shader: if is_float { shader!("add_n.float") } else { shader!("add_n.int64") },
-        constants: &[element_type(out.dtype())?, parts.len() as u32, is_wide.into()],
+        constants: &[element_type(dtype)?, parts.len() as u32, is_wide.into()],
         operands: &operands,
         numbers: &[count as u32],
         groups: groups(count),
@@ -46,7 +51,7 @@ fn add(
 }
 
 kernels! {
-    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64])
+    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, C64])
     "AddN" AddN () = |run, op| {
         let parts = inputs(run, "inputs")?;
         let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };

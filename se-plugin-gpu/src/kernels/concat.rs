@@ -5,7 +5,7 @@ use super::*;
 
 // TensorFlow keeps int32 on the host, and has kernels for it there.
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tidx = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64], Tidx = [i32, i64])
     "ConcatV2" ConcatV2 (host_memory("axis")) = |context, op| {
         let parts = inputs(context, "values")?;
         let axis = host_integer(context, parts.len())?;

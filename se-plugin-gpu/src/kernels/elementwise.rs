@@ -80,6 +80,15 @@ pub(super) fn run(
     with(op, [number, alpha], types, out.len(), axes, &operands, launch)
 }
 
+/// Returns the numbers of `shaders/broadcast.glsl`.
+pub(super) fn numbers(len: usize, alpha: u32, axes: &[Strides<2>]) -> Result<Vec<u32>> {
+    let mut numbers = vec![word(len)?, alpha];
+    for axis in axes {
+        numbers.extend([axis.len as u32, axis.strides[0] as u32, axis.strides[1] as u32]);
+    }
+    Ok(numbers)
+}
+
 /// Passes the launch for `len` results to `then`, and returns what that returns.
 pub(super) fn with<R>(
     op: &'static str,
@@ -90,10 +99,7 @@ pub(super) fn with<R>(
     operands: &[Operand<'_>],
     then: impl FnOnce(&Launch<'_>) -> Result<R>,
 ) -> Result<R> {
-    let mut numbers = vec![word(len)?, alpha];
-    for axis in axes {
-        numbers.extend([axis.len as u32, axis.strides[0] as u32, axis.strides[1] as u32]);
-    }
+    let numbers = numbers(len, alpha, axes)?;
     let (from, to) = (element_type(input)?, element_type(out)?);
     // Conversions to or from a float are computed with floats.
     let shader = shader_of(number, if is_float(out) { out } else { input });

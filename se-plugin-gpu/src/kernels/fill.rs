@@ -4,7 +4,7 @@ use super::strided_copy::fill;
 use super::*;
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], index_type = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64], index_type = [i32, i64])
     "Fill" Fill (host_memory("dims")) = |context, op| {
         let value = context.input(1)?;
         if value.len() != 1 {

@@ -58,7 +58,7 @@ pub(super) fn slices(
 }
 
 kernels! {
-    types (Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64], Taxis = [i32, i64])
+    types (Tparams = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64], Tindices = [i32, i64], Taxis = [i32, i64])
     "GatherV2" GatherV2 [i64 = |op| op.attr("batch_dims")] (host_memory("axis")) = |context, op, batches| {
         let (params, index) = (context.input(0)?, context.input(1)?);
         gather(context, op, [&params, &index], host_integer(context, 2)?, *batches)

@@ -20,9 +20,9 @@ macro_rules! groups {
 }
 
 groups! {
-    /// Elementwise ops, products of matrices, reductions and sums along an axis.
+    /// Elementwise ops, products of matrices, reductions, sums along an axis and Fourier transforms.
     math = add_n::kernels add_pairs::kernels all_finite::kernels elementwise::kernels elementwise::whole elementwise::others elementwise::predicates elementwise::logical elementwise::comparisons
-        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels bincount::kernels;
+        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels bincount::kernels complex::kernels complex::parts fft::kernels;
     /// Layers: convolutions, pooling, normalization, softmax, recurrent networks.
     nn = bias::kernels convolve::kernels moments::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
     /// Ops that move elements: slices, gathers, scatters, shapes and lists of tensors.

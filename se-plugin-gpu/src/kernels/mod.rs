@@ -9,6 +9,7 @@ mod bias;
 mod bincount;
 mod bitcast;
 mod colors;
+mod complex;
 mod concat;
 mod convolve;
 pub(crate) mod cooperative_selftest;
@@ -18,6 +19,7 @@ mod diagonal;
 mod dynamic_slice;
 mod einsum;
 pub(crate) mod elementwise;
+mod fft;
 mod fill;
 pub(crate) mod fused;
 mod gamma;
@@ -81,6 +83,9 @@ macro_rules! shader {
     }};
 }
 use shader;
+
+/// The elements of `complex64`.
+type C64 = num_complex::Complex<f32>;
 
 #[cold]
 fn wrong(text: impl Into<String>) -> Error {

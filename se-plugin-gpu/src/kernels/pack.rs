@@ -13,7 +13,7 @@ fn at(whole: &[usize], axis: usize, place: usize, part: &[usize]) -> Walk {
 }
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64])
     "Pack" Pack [i64 = |op| op.attr("axis")] () = |context, op, axis| {
         let parts = inputs(context, "values")?;
         let first = parts.first().ok_or_else(|| wrong("there is nothing to pack"))?;
@@ -31,7 +31,7 @@ kernels! {
         }
         Ok(())
     };
-    types (T = [f32, f64, f16, bf16, i8, i16, u8, u16, u32, u64, bool])
+    types (T = [f32, f64, f16, bf16, i8, i16, u8, u16, u32, u64, bool, C64])
     "Unpack" Unpack [i64 = |op| op.attr("axis")] () = |context, op, axis| {
         let input = context.input(0)?;
         let shape = shape(&input)?;

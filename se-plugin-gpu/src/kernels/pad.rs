@@ -4,7 +4,7 @@ use super::strided_copy::{Walk, fill, input_shape, strides, too_large};
 use super::*;
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tpaddings = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, C64], Tpaddings = [i32, i64])
     "Pad" Pad (host_memory("paddings")) = |context, op| pad(context, op, 0);
     "PadV2" PadV2 (host_memory("paddings", "constant_values")) =
         |context, op| pad(context, op, bits(context, 2)?);
@@ -37,6 +37,7 @@ fn bits(context: &Run<'_>, index: usize) -> Result<u64> {
         Uint32 u32 => |x| x.into();
         Uint64 u64 => |x| x;
         Bool bool => |x| x.into();
+        Complex64 C64 => |x| u64::from(x.re.to_bits()) | u64::from(x.im.to_bits()) << 32;
     }
 }
 

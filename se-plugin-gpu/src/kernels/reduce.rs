@@ -43,8 +43,17 @@ pub(super) fn fold(
     axes: &[usize],
     out: &DeviceTensor,
 ) -> Result<()> {
-    word(input.len())?;
-    fold_at(context, op, number, &merged(&shape(input)?, axes), [(input, 0), (out, 0)])
+    let mut shape = shape(input)?;
+    if input.dtype() == DType::Complex64 {
+        shape.push(2);
+    }
+    word(shapes::count(&shape))?;
+    fold_at(context, op, number, &merged(&shape, axes), [(input, 0), (out, 0)])
+}
+
+/// Returns the type of the numbers in a tensor: complex ones are two floats.
+fn parts_of(tensor: &DeviceTensor) -> DType {
+    if tensor.dtype() == DType::Complex64 { DType::Float32 } else { tensor.dtype() }
 }
 
 /// Does the same from an element of the input, and an element of the output. If there are too many
@@ -66,30 +75,29 @@ fn fold_at(
             fold_at(context, op, number, &rest, places)
         });
     }
-    let at = |tensor, place: usize| -> Result<u64> { Ok(place as u64 * u64::from(bytes(tensor)?)) };
-    let input_at = Operand::At(input, at(input, from)?);
-    let is_wide = is_float(input.dtype()) && input_at.is_multiple_of(4 * u64::from(bytes(input)?));
+    let types = [parts_of(input), parts_of(out)];
+    let at = |dtype: DType, place: usize| place as u64 * dtype.size().unwrap_or_default() as u64;
+    let input_at = Operand::At(input, at(types[0], from));
+    let is_wide = is_float(types[0]) && input_at.is_multiple_of(at(types[0], 4));
     let division = Division::new(axes, is_wide, !is_position(number));
     ensure_turns(context, op, division.turns())?;
     let parts = division.parts();
     if parts == 1 {
-        let operands = [input_at, Operand::At(out, at(out, to)?)];
-        let types = [input.dtype(), out.dtype()];
+        let operands = [input_at, Operand::At(out, at(types[1], to))];
         return launch(op, number, &division, types, &operands, |launch| launch.enqueue(context));
     }
-    let dtype = if is_float(input.dtype()) { DType::Float32 } else { out.dtype() };
+    let dtype = if is_float(types[0]) { DType::Float32 } else { types[1] };
     let pieces = context.temporary(dtype, &[parts as i64, results(axes) as i64])?;
     let first = if number == MEAN { SUM } else { number };
-    let (operands, types) = ([input_at, (&pieces).into()], [input.dtype(), dtype]);
-    launch(op, first, &division, types, &operands, |launch| launch.enqueue(context))?;
+    let operands = [input_at, (&pieces).into()];
+    launch(op, first, &division, [types[0], dtype], &operands, |launch| launch.enqueue(context))?;
     // Each piece is half a sum of squares already.
     let number = if number == L2 { SUM } else { number };
     let is_wide = is_float(dtype) && Operand::from(&pieces).is_multiple_of(16);
     let mut then = Division::new(&merged(&[parts, results(axes)], &[0]), is_wide, false);
     then.count = division.count;
-    let (operands, types) =
-        ([(&pieces).into(), Operand::At(out, at(out, to)?)], [dtype, out.dtype()]);
-    launch(op, number, &then, types, &operands, |launch| launch.enqueue(context))
+    let operands = [(&pieces).into(), Operand::At(out, at(types[1], to))];
+    launch(op, number, &then, [dtype, types[1]], &operands, |launch| launch.enqueue(context))
 }
 
 /// Returns the number of results.
@@ -359,6 +367,9 @@ kernels! {
         |run, op, keep| reduce(run, op, 3, *keep);
     "Min" Min [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 4, *keep);
+    types (T = [C64], Tidx = [i32, i64])
+    "Sum" ComplexSum [bool = keep_dims] (host_memory("reduction_indices")) =
+        |run, op, keep| reduce(run, op, 0, *keep);
     types (T = [f32, f16, bf16], Tidx = [i32, i64])
     "Mean" Mean [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 1, *keep);

@@ -55,7 +55,7 @@ pub(super) fn run(
 }
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool])
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, C64])
     "Select" Select () = |run, op| select(run, op, true);
     "SelectV2" SelectV2 () = |run, op| select(run, op, false);
 }

@@ -32,7 +32,7 @@ fn assign(
 }
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Index = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64], Index = [i32, i64])
     "StridedSlice" StridedSliceKernel [Masks = Masks::read]
         (host_memory("begin", "end", "strides")) = |context, op, &masks| {
         let input = context.input(0)?;
@@ -50,7 +50,7 @@ kernels! {
             let variables = context.variables(&[0])?;
             assign(context, op, masks, &variables[0], &context.input(4)?)
         };
-    types (T = [f32, f64, f16, bf16, i64], Index = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i64, C64], Index = [i32, i64])
     "StridedSliceGrad" StridedSliceGrad [Masks = Masks::read]
         (host_memory("shape", "begin", "end", "strides")) = |context, op, &masks| {
         let out_shape = host_shape(context, 0)?;
@@ -70,7 +70,7 @@ kernels! {
 // TensorFlow keeps int32 on the host, and has kernels for it there.
 kernels! {
     fn slices;
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Index = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64], Index = [i32, i64])
     "Slice" Slice (host_memory("begin", "size")) = |context, op| {
         let shape = input_shape(context, 0)?;
         let steps = Steps::of_slice(&shape, &context.host_integers(1)?, &context.host_integers(2)?)?;

@@ -26,7 +26,7 @@ fn split(
 }
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64])
     "Split" Split (host_memory("split_dim")) = |context, op| {
         let input = context.input(1)?;
         let shape = shape(&input)?;
@@ -39,7 +39,7 @@ kernels! {
         }
         split(context, op, &input, axis, &vec![shape[axis] / count; count])
     };
-    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tlen = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool, C64], Tlen = [i32, i64])
     "SplitV" SplitV (host_memory("size_splits", "split_dim")) = |context, op| {
         let input = context.input(0)?;
         let shape = shape(&input)?;

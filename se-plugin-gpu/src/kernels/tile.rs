@@ -4,7 +4,7 @@ use super::strided_copy::{Walk, broadcast, input_shape, rearrange, strides, too_
 use super::*;
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tmultiples = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, C64], Tmultiples = [i32, i64])
     "Tile" Tile (host_memory("multiples")) = |context, op| {
         let (shape, multiples) = (input_shape(context, 0)?, host_shape(context, 1)?);
         if shape.len() != multiples.len() {
@@ -21,7 +21,7 @@ kernels! {
         }
         walk.enqueue(context, op, (&input).into(), &out)
     };
-    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tidx = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, C64], Tidx = [i32, i64])
     "BroadcastTo" BroadcastTo (host_memory("shape")) = |context, op| {
         let (shape, out) = (input_shape(context, 0)?, host_shape(context, 1)?);
         if !shapes::broadcasts_to(&shape, &out) {

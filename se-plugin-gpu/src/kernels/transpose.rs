@@ -15,7 +15,7 @@ fn permutation(order: &[i64], rank: usize) -> Result<Vec<usize>> {
 }
 
 kernels! {
-    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tperm = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, C64], Tperm = [i32, i64])
     "Transpose" Transpose (host_memory("perm")) = |context, op| {
         let shape = input_shape(context, 0)?;
         let order = permutation(&context.host_integers(1)?, shape.len())?;
@@ -24,7 +24,7 @@ kernels! {
         let source: Vec<_> = order.iter().map(|&axis| dense[axis]).collect();
         rearrange(context, op, &out, &source, 0)
     };
-    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool], Tidx = [i32, i64])
+    types (T = [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64, bool, C64], Tidx = [i32, i64])
     "ReverseV2" ReverseV2 (host_memory("axis")) = |context, op| {
         let shape = input_shape(context, 0)?;
         let axes = shapes::axes(&context.host_integers(1)?, shape.len())?;

@@ -132,6 +132,18 @@ def losses_cases():
         case("CTC", lambda: called(losses.CTC(), np.array([[1, 2, 3], [2, 1, 1]]), ...), normal(2, 10, 8))
 
 
+def signals_cases():
+    ops, waves = keras.ops, normal(2, 640)
+    case("spectrum", lambda: lambda x: ops.stack(ops.rfft(x)), waves)
+    case("spectra of images", lambda: lambda x: ops.stack(ops.fft2(ops.fft((x, x * x)))), normal(2, 3, 8, 6))
+    case("IFFT2", lambda: lambda x: ops.stack(ops.ifft2((x, ops.cos(x)))), normal(2, 3, 8, 6))
+    case("IRFFT", lambda: lambda x: ops.irfft((x, ops.cos(x))), waves)
+    case("STFT", lambda: lambda x: ops.stack(ops.stft(x, 64, 32, 100)), waves)
+    case("ISTFT", lambda: lambda x: ops.istft((x, ops.sin(x)), 64, 32, 64), normal(2, 12, 33))
+    case("size and angle", lambda: lambda x: tf.abs(tf.complex(x, x * x)) + tf.math.angle(tf.complex(x, x * x)), VECTORS)
+    each("MelSpectrogram", lambda kind: kind(fft_length=64, sequence_stride=32, sampling_rate=640, num_mel_bins=8, max_freq=320, min_freq=20), waves)
+
+
 def variables_of(model):
     layer = getattr(model, "layer", model)
     return [variable.value for variable in getattr(layer, "trainable_variables", [])]
@@ -191,6 +203,7 @@ def differ(found, expected):
 def main(names):
     layers_cases()
     losses_cases()
+    signals_cases()
     runs, problems = [], []
     for kind, each in ("gradients", CASES), ("trained", OPTIMIZERS):
         runs += [(kind, name) for number, name in enumerate(each) if (name in names if names else number % SAMPLE == 0)]

@@ -23,7 +23,7 @@ ON_THE_CPU = {
     "text": {"GatherV2", "Enter", "Merge", "Switch", "NextIteration"},
     "diffusion": set(),
     "agent": {"GatherV2"},
-    "speech": {"RFFT", "ComplexAbs", "CTCGreedyDecoder"},
+    "speech": {"CTCGreedyDecoder"},
     # Their sizes depend on values.
     "recommender": {"Where", "SparseReshape"},
 }

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import kernels
 
-from sweep import digits, elementwise, images, lists, moves, sparse, state, sums, windows
+from sweep import digits, elementwise, images, lists, moves, signals, sparse, state, sums, windows
 from sweep.case import CASES, CPU, DEVICE, LACKS_TYPES, TYPE
 
 # Without it there is nothing to count; soft placement is off in any case.
@@ -35,7 +35,7 @@ GROUPS = [
     digits.digits, elementwise.unary, elementwise.gradients, elementwise.binary, elementwise.roundings, elementwise.choices, sums.sums, sums.reductions,
     sums.matrices, sums.probabilities, moves.arrangements, moves.rows, windows.convolutions, windows.volumes, windows.normalizations, images.images, images.resizes,
     images.views, state.randoms] + [
-        windows.channels_first, sparse.products, sparse.segments, sparse.diagonals, state.draws, sums.counts] * LACKS_TYPES
+        windows.channels_first, sparse.products, sparse.segments, sparse.diagonals, state.draws, sums.counts, signals.complexes, signals.transforms] * LACKS_TYPES
 
 
 def counted():
