@@ -4,8 +4,39 @@
 use super::gpu::{COUNTERS, file};
 use cargo_tf_plugin::NEWEST;
 use std::collections::BTreeMap;
+use tf_plugin_tensorflow_tests::child::Finished;
 use tf_plugin_tensorflow_tests::python::Python;
 use tf_plugin_tensorflow_tests::{LIBRARY, Plugin, tensorflow};
+
+/// Runs a script on the device that computes nothing.
+fn dry(script: &str, steps: &[&str], settings: &[(&str, &str)]) -> Finished {
+    let python = Python::new(&tensorflow(NEWEST), &file(script)).in_a_fork();
+    let finished = python
+        .env(LIBRARY, Plugin::of("dry-gpu").path())
+        .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
+        .envs(settings.iter().copied())
+        .args(steps)
+        .run()
+        .success();
+    finished.must_have_done(steps);
+    finished
+}
+
+/// No operation of a training step of these models is on the CPU.
+#[test]
+fn families_of_keras_applications_train_on_the_device_alone() {
+    dry("families", &["MobileNetV3Small", "VGG16"], &[]);
+}
+
+/// One model of each family.
+#[cfg(feature = "matrix")]
+#[test]
+fn all_families_of_keras_applications_train_on_the_device_alone() {
+    let models = "ConvNeXtTiny DenseNet121 EfficientNetB0 EfficientNetV2B0 InceptionResNetV2 InceptionV3 MobileNet MobileNetV2 \
+                  NASNetMobile ResNet50 ResNet50V2 VGG19 Xception";
+    let models: Vec<_> = models.split_whitespace().collect();
+    dry("families", &models, &[]);
+}
 
 /// The counts of a step.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,15 +54,8 @@ struct Counts {
 #[track_caller]
 fn sends(model: &str, expected: Counts) {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let python = Python::new(&tensorflow(NEWEST), &file("gpu_counts")).in_a_fork();
-    let finished = python
-        .env(LIBRARY, Plugin::of("dry-gpu").path())
-        .env("TF_PLUGIN_DEVICE_TYPE", "GPU")
-        .env(COUNTERS, scratch.path().join("counters"))
-        .arg(model)
-        .run()
-        .success();
-    finished.must_have_done(&[model]);
+    let counters = scratch.path().join("counters");
+    let finished = dry("gpu_counts", &[model], &[(COUNTERS, counters.to_str().expect("UTF-8"))]);
     let counted = finished.stdout.lines().find_map(|line| line.strip_prefix("counts "));
     let counted: BTreeMap<String, BTreeMap<String, u64>> =
         serde_json::from_str(counted.expect("a line of counts")).expect("JSON");
