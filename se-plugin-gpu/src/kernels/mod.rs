@@ -19,6 +19,7 @@ mod diagonal;
 mod dynamic_slice;
 mod einsum;
 pub(crate) mod elementwise;
+mod fake_quant;
 mod fft;
 mod fill;
 pub(crate) mod fused;

@@ -35,7 +35,8 @@ GROUPS = [
     digits.digits, elementwise.unary, elementwise.gradients, elementwise.binary, elementwise.roundings, elementwise.choices, sums.sums, sums.reductions,
     sums.matrices, sums.probabilities, moves.arrangements, moves.rows, windows.convolutions, windows.volumes, windows.normalizations, images.images, images.resizes,
     images.views, state.randoms] + [
-        windows.channels_first, sparse.products, sparse.segments, sparse.diagonals, state.draws, sums.counts, signals.complexes, signals.transforms] * LACKS_TYPES
+        windows.channels_first, sparse.products, sparse.segments, sparse.diagonals, state.draws, sums.counts, signals.complexes, signals.transforms,
+        elementwise.quantized] * LACKS_TYPES
 
 
 def counted():

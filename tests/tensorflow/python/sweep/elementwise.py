@@ -170,3 +170,31 @@ def choices():
                 case("Cast", lambda x, target=target: raw.Cast(x=x, DstT=target), x)
             if source != "bool" and not source.startswith("u") and not target.startswith("u"):
                 case("Cast", lambda x, target=target: raw.Cast(x=x, DstT=target), numbers((50,), source, -100, 100))
+
+
+def quantized():
+    random = np.random.default_rng(25)
+    make = lambda shape, size=9.0: random.uniform(-size, size, shape).astype("float32")
+    for bits, narrow in ((8, False), (8, True), (2, False), (16, True), (5, False)):
+        options = dict(num_bits=bits, narrow_range=narrow)
+        for shape in ((), (0,), (17,), (3, 5, 7), (400, 6), (2, 0, 3)):
+            for low, high in ((-6.0, 6.0), (-0.1, 12.7), (0.5, 3.0), (-4.0, -1.0)):
+                case("FakeQuantWithMinMaxArgs", call("FakeQuantWithMinMaxArgs", inputs=None, min=low, max=high, **options), make(shape))
+                case("FakeQuantWithMinMaxArgsGradient", call("FakeQuantWithMinMaxArgsGradient", gradients=None, inputs=None, min=low, max=high, **options), make(shape), make(shape))
+            for low, high in ((-6.0, 6.0), (-0.1, 7.7), (0.0, 0.0)):
+                low, high = np.float32(low), np.float32(high)
+                case("FakeQuantWithMinMaxVars", call("FakeQuantWithMinMaxVars", inputs=None, min=None, max=None, **options), make(shape), low, high)
+                case("FakeQuantWithMinMaxVarsGradient", call("FakeQuantWithMinMaxVarsGradient", gradients=None, inputs=None, min=None, max=None, **options),
+                     make(shape, 1), make(shape), low, high)
+            if shape:
+                low, high = -np.abs(make(shape[-1:])), np.abs(make(shape[-1:]))
+                low[-1:], high[-1:] = 0, 0
+                case("FakeQuantWithMinMaxVarsPerChannel", call("FakeQuantWithMinMaxVarsPerChannel", inputs=None, min=None, max=None, **options), make(shape), low, high)
+                case("FakeQuantWithMinMaxVarsPerChannelGradient", call("FakeQuantWithMinMaxVarsPerChannelGradient", gradients=None, inputs=None, min=None, max=None, **options),
+                     make(shape, 1), make(shape), low, high)
+    x, one = make((2, 3)), np.float32(1)
+    case("FakeQuantWithMinMaxArgs", call("FakeQuantWithMinMaxArgs", inputs=None, min=2.0, max=1.0), x, fails="min has to be smaller than max")
+    case("FakeQuantWithMinMaxArgs", call("FakeQuantWithMinMaxArgs", inputs=None, num_bits=17), x, fails="num_bits must be between 2 and 16")
+    case("FakeQuantWithMinMaxVarsPerChannel", call("FakeQuantWithMinMaxVarsPerChannel", inputs=None, min=None, max=None), x, np.zeros(2, "float32"), np.zeros(2, "float32"),
+         fails="incorrect size|must be equal|Dimensions must")
+    case("FakeQuantWithMinMaxVars", call("FakeQuantWithMinMaxVars", inputs=None, min=None, max=None), x, np.zeros(2, "float32"), one, fails="incorrect size|rank 0|must be")
