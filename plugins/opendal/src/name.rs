@@ -11,7 +11,7 @@ pub(crate) const CONFIG: &str = "config.json";
 pub(crate) const METRICS: &str = "metrics.json";
 
 /// Bytes of the longest path: that of Linux. Servers accept URLs of 8 KiB and more, in which each byte may be three.
-const LONGEST: usize = 4096;
+pub(crate) const LONGEST: usize = 4096;
 
 /// Splits a name into scheme and remote, which the engine calls a bucket, and the key after the next `/`.
 ///

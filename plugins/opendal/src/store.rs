@@ -4,6 +4,7 @@
 
 use crate::copy::copy_through;
 use crate::metrics::counted;
+use crate::name;
 use crate::service::{Body, Entry, Service, Writing, missing, stored};
 use bytes::BufMut as _;
 use std::sync::Arc;
@@ -89,7 +90,9 @@ impl ObjectStore for Remote {
         };
         let mut page = Page::default();
         for (name, entry) in entries {
-            let is_name = !matches!(&*name, "" | "." | "..") && !name.contains('/');
+            let is_name = !matches!(&*name, "" | "." | "..")
+                && !name.contains('/')
+                && name.len() <= name::LONGEST;
             match (is_name, entry.is_directory) {
                 (true, true) => page.common_prefixes.push(format!("{directory}{name}/")),
                 (true, false) => {

@@ -10,14 +10,40 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use tf_fs_plugin::prelude::*;
 
-/// A proxy that passes on so many bytes of the client in all, and then none.
-struct Cutter {
+/// A proxy that passes on so many bytes of the client in all, or of the server, and then none.
+pub(crate) struct Cutter {
     address: SocketAddr,
-    left: Arc<AtomicUsize>,
+    pub(crate) left: Arc<AtomicUsize>,
 }
 
 impl Cutter {
     fn new(server: SocketAddr) -> Self {
+        Self::start(server, false)
+    }
+
+    /// Cuts what the server sends.
+    pub(crate) fn of_answers(server: SocketAddr) -> Self {
+        Self::start(server, true)
+    }
+
+    /// Returns host and port.
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Lets so many bytes pass from now on.
+    pub(crate) fn allow(&self, bytes: usize) {
+        self.left.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Returns how many bytes pass while this runs.
+    pub(crate) fn used(&self, run: impl FnOnce()) -> usize {
+        self.allow(usize::MAX);
+        run();
+        usize::MAX - self.left.load(Ordering::Relaxed)
+    }
+
+    fn start(server: SocketAddr, of_answers: bool) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let left = Arc::new(AtomicUsize::new(usize::MAX));
@@ -26,30 +52,33 @@ impl Cutter {
             for client in listener.incoming().flatten() {
                 let left = Arc::clone(&shared);
                 // Broken connections are its purpose.
-                thread::spawn(move || drop(pass(client, server, &left)));
+                thread::spawn(move || -> std::io::Result<()> {
+                    let server = TcpStream::connect(server)?;
+                    let (from, to) = if of_answers { (server, client) } else { (client, server) };
+                    pass(from, to, &left)
+                });
             }
         });
         Self { address, left }
     }
 }
 
-fn pass(mut client: TcpStream, server: SocketAddr, left: &AtomicUsize) -> std::io::Result<()> {
-    let mut server = TcpStream::connect(server)?;
-    let (mut back, mut answers) = (client.try_clone()?, server.try_clone()?);
+fn pass(mut from: TcpStream, mut to: TcpStream, left: &AtomicUsize) -> std::io::Result<()> {
+    let (mut back, mut answers) = (from.try_clone()?, to.try_clone()?);
     thread::spawn(move || {
         let _ = std::io::copy(&mut answers, &mut back);
         let _ = back.shutdown(Shutdown::Both);
     });
     let mut bytes = [0; 4096];
     loop {
-        let n = client.read(&mut bytes)?;
-        let before = left.load(Ordering::Relaxed);
-        let sent = n.min(before);
-        server.write_all(&bytes[..sent])?;
-        left.store(before - sent, Ordering::Relaxed);
+        let n = from.read(&mut bytes)?;
+        let take = |left: usize| left.checked_sub(n.min(left));
+        let before = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+        let sent = n.min(before.unwrap_or(0));
+        to.write_all(&bytes[..sent])?;
         if n == 0 || sent < n {
-            let _ = client.shutdown(Shutdown::Both);
-            return server.shutdown(Shutdown::Both);
+            let _ = from.shutdown(Shutdown::Both);
+            return to.shutdown(Shutdown::Both);
         }
     }
 }
@@ -79,12 +108,10 @@ fn writing(kind: Kind, steps: usize) {
             write(&direct, &format!("{name}/f"), b"before").unwrap();
         };
         prepare();
-        cutter.left.store(usize::MAX, Ordering::Relaxed);
-        write_new().unwrap();
-        let all = usize::MAX - cutter.left.load(Ordering::Relaxed);
+        let all = cutter.used(|| write_new().unwrap());
         for step in 0..steps {
             prepare();
-            cutter.left.store(all * step / steps, Ordering::Relaxed);
+            cutter.allow(all * step / steps);
             let outcome = write_new();
             let name = format!("{}/d", server.uri());
             let found = read(&direct, &format!("{name}/f")).unwrap();
@@ -134,7 +161,7 @@ fn an_idle_connection_may_end() {
         let url = server.settings()[0].1.replace(&server.host(), &cutter.address.to_string());
         let fs = plugin_of(&server, &[("url", &*url)]);
         write(&fs, &format!("{through}/f"), b"x").unwrap();
-        cutter.left.store(0, Ordering::Relaxed);
+        cutter.allow(0);
         // It ends with the next bytes; then all is well again.
         let left = Arc::clone(&cutter.left);
         let heal = thread::spawn(move || {

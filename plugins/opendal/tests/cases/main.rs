@@ -1,5 +1,6 @@
 //! Each protocol on real servers, through faults, and on servers that do what a test says.
 
+mod broken;
 mod buckets;
 mod common;
 mod cuts;
@@ -14,4 +15,5 @@ mod reading;
 mod remotes;
 mod reports;
 mod servers;
+mod sftp;
 mod tls;
