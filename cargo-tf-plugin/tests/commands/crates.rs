@@ -9,8 +9,8 @@ use std::process::Command;
 use crate::output::{json, names, root, text};
 use crate::overlay::Overlay;
 use crate::program;
-use cargo_tf_plugin::Packages;
 use cargo_tf_plugin::workspace::Workspace;
+use cargo_tf_plugin::{CANDIDATES, MATRIX, NEWEST, Packages, TensorFlow};
 
 /// Returns the target directory, which is kept between runs, and shared by all new crates and the workspace.
 pub(super) fn target() -> PathBuf {
@@ -161,13 +161,34 @@ impl Site {
     }
 }
 
+/// Returns the wheel of a package of the workspace, which is built into this directory.
+pub(super) fn wheel_of(package: &str, directory: &Path) -> String {
+    let mut wheel = program::tool();
+    wheel.current_dir(root()).args(["tf-plugin", "wheel", "--json", "--package", package]);
+    json(wheel.arg("--out-dir").arg(directory))["path"].as_str().expect("a path").to_owned()
+}
+
 /// Installs the wheel of a package of the workspace.
 pub(super) fn install(site: &Site, package: &str) {
     let scratch = tempfile::tempdir().expect("a directory");
-    let mut wheel = program::tool();
-    wheel.current_dir(root()).args(["tf-plugin", "wheel", "--json", "--package", package]);
-    let known = json(wheel.arg("--out-dir").arg(scratch.path()));
-    site.pip(&["install", "--no-deps", known["path"].as_str().expect("a path")]);
+    site.pip(&["install", "--no-deps", &wheel_of(package, scratch.path())]);
+}
+
+/// The releases to install wheels in: with `matrix` all of them.
+pub(super) fn releases() -> Vec<&'static str> {
+    let mut releases = vec![NEWEST];
+    if cfg!(feature = "matrix") {
+        releases.extend(MATRIX.iter().chain(CANDIDATES));
+    }
+    releases
+}
+
+/// Returns an environment with a TensorFlow release and a wheel.
+pub(super) fn site_with(release: &str, wheel: &str) -> Site {
+    let tensorflow = TensorFlow::pinned(release).expect("TensorFlow is provided");
+    let site = Site::of(Overlay::new(&tensorflow));
+    site.pip(&["install", "--no-deps", wheel]);
+    site
 }
 
 /// Says what the file lacks to be a valid wheel for other systems.

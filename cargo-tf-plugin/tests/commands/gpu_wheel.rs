@@ -1,25 +1,17 @@
 //! The device type of `plugins/gpu`, which is chosen when TensorFlow loads the plugin: its wheel, and the commands.
 
-use crate::crates::{Site, fails, succeeds};
+use crate::crates::{fails, site_with, succeeds, wheel_of};
 use crate::output::{assert_all, json, root};
 use crate::program::{tool, with_tensorflow};
 use cargo_tf_plugin::NEWEST;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
-
-fn wheel(directory: &Path) -> String {
-    let mut command = tool();
-    command.current_dir(root()).args(["tf-plugin", "wheel", "--package", "gpu", "--json"]);
-    json(command.arg("--out-dir").arg(directory))["path"].as_str().expect("a path").to_owned()
-}
 
 #[test]
 fn the_gpu_wheel_knows_the_type_of_its_devices() {
     let scratch = tempfile::tempdir().expect("a scratch directory");
-    let site = Site::new();
-    site.pip(&["install", "--no-deps", &wheel(scratch.path())]);
+    let site = site_with(NEWEST, &wheel_of("gpu", scratch.path()));
     let python = |arguments: &[&str]| {
         let mut command = site.python(arguments);
         command.env_remove("RUST_GPU_TYPE").envs(lavapipe::driver());

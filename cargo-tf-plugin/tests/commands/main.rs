@@ -9,6 +9,7 @@ mod doctor;
 mod gpu_wheel;
 mod misbehaving;
 mod new;
+mod opendal_wheel;
 mod ops;
 mod output;
 #[path = "../../../tests/tensorflow/src/overlay.rs"]

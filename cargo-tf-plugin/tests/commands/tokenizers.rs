@@ -4,29 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::crates::{Site, install, succeeds};
+use crate::crates::{Site, releases, site_with, succeeds, wheel_of};
 use crate::output::{assert_all, root};
-use crate::overlay::Overlay;
-use cargo_tf_plugin::{CANDIDATES, MATRIX, NEWEST, Packages, TensorFlow};
+use cargo_tf_plugin::{NEWEST, Packages};
 
 const REQUIREMENTS: &str =
     include_str!("../../../plugins/tokenizers/tests/scripts/requirements.txt");
 
-/// The releases to test in.
-fn releases() -> Vec<&'static str> {
-    let mut releases = vec![NEWEST];
-    if cfg!(feature = "matrix") {
-        releases.extend(MATRIX.iter().chain(CANDIDATES));
-    }
-    releases
-}
-
 /// Returns an environment with a TensorFlow release and the wheel.
 fn site(release: &str) -> Site {
-    let tensorflow = TensorFlow::pinned(release).expect("TensorFlow is provided");
-    let site = Site::of(Overlay::new(&tensorflow));
-    install(&site, "tensorflow-tokenizers");
-    site
+    let scratch = tempfile::tempdir().expect("a scratch directory");
+    site_with(release, &wheel_of("tensorflow-tokenizers", scratch.path()))
 }
 
 fn script(name: &str) -> PathBuf {
