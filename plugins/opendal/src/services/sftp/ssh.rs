@@ -7,7 +7,7 @@ use russh::client::{self, AuthResult, Handle, Handler, Msg};
 use russh::keys::{
     HashAlg, PrivateKeyWithHashAlg, PublicKey, check_known_hosts_path, load_secret_key,
 };
-use russh::{ChannelStream, Error as SshError};
+use russh::{ChannelStream, Error as SshError, Preferred, cipher};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +24,15 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVES: usize = 3;
 /// Bytes that a server may send before they are read.
 const WINDOW: u32 = 8 << 20;
+
+/// What is encrypted with, the first one that the server has: CPUs have instructions for AES.
+const CIPHERS: &[cipher::Name] = &[
+    cipher::AES_256_GCM,
+    cipher::CHACHA20_POLY1305,
+    cipher::AES_256_CTR,
+    cipher::AES_192_CTR,
+    cipher::AES_128_CTR,
+];
 
 /// A connection. It ends when it is dropped.
 pub(super) type Connection = Handle<Known>;
@@ -162,6 +171,7 @@ async fn connect_now(login: &Login) -> Result<(Connection, ChannelStream<Msg>), 
         keepalive_interval: Some(KEEP_ALIVE),
         keepalive_max: KEEP_ALIVES,
         window_size: WINDOW,
+        preferred: Preferred { cipher: CIPHERS.into(), ..Preferred::default() },
         ..client::Config::default()
     };
     let known = Known { host: login.host.clone(), port: login.port, trust: login.trust.clone() };
