@@ -1,16 +1,16 @@
 //! The graph pass: finds normalizations, merges equal nodes, and fuses chains of elementwise ops into one launch.
 
-mod add_pairs;
 mod all_finite;
 mod common;
 mod matcher;
+mod multi_tensor;
 mod normalization;
 mod ops;
 mod pattern;
 
 use crate::gpus::GpuPlatform;
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
-use crate::kernels::{add_pairs as pairs, all_finite as finite, moments};
+use crate::kernels::{all_finite as finite, moments, multi_tensor as multi};
 use crate::settings;
 use matcher::{Limits, Operand, Tree};
 use ops::Computation;
@@ -58,7 +58,7 @@ impl<P: GpuPlatform> GraphPass for Fusion<P> {
         normalization::replace(graph, device_type::<P>())?;
         all_finite::replace(graph, device_type::<P>())?;
         fuse(graph, device_type::<P>())?;
-        add_pairs::group(graph, device_type::<P>())
+        multi_tensor::group(graph, device_type::<P>())
     }
 }
 
@@ -73,7 +73,7 @@ fn can_fuse<P: GpuPlatform>() -> bool {
                 moments::BATCH_GRADIENT,
                 moments::LAYER_GRADIENT,
                 finite::OP,
-                pairs::OP,
+                multi::OP,
             ]
             .into_iter()
             .all(|op| host_has_op(op) && has_kernel::<P>(op, "T", DType::Float32))

@@ -17,7 +17,7 @@ fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
         }
         return variants;
     }
-    if source.contains("MOST_STEPS") {
+    if source.contains("#include \"steps.glsl\"") {
         let steps = [("2", "-DMOST_STEPS=2"), ("4", "-DMOST_STEPS=4"), ("8", "-DMOST_STEPS=8")];
         let variants = steps.map(|(most, steps)| {
             [

@@ -10,7 +10,7 @@ use se_plugin::toolkit::shape::to_host;
 /// The limits of one launch, as in `shaders/fused.comp`.
 pub(crate) const MOST_INPUTS: usize = 6;
 pub(crate) const MOST_STEPS: usize = 8;
-const PUSH_WORDS: usize = PUSH_BYTES / 4;
+pub(super) const PUSH_WORDS: usize = PUSH_BYTES / 4;
 
 /// The op.
 pub(crate) const OP: &str = "RustGpuElementwise";
@@ -86,19 +86,22 @@ impl Step {
 
 kernels! {
     types (T = [f32, f16, bf16, bool])
-    "RustGpuElementwise" Elementwise [Fused = Fused::new] () = |run, _, fused| fused.compute(run);
+    "RustGpuElementwise" Elementwise [Fused = Fused::new] () = |run, _, fused| {
+        let inputs: Vec<_> = (0..run.input_count()).collect();
+        fused.compute(run, OP, &inputs, 0)
+    };
 }
 
 /// The attributes of a node.
-struct Fused {
+pub(super) struct Fused {
     /// Those of the inputs.
-    types: Vec<DType>,
-    steps: Vec<Step>,
+    pub(super) types: Vec<DType>,
+    pub(super) steps: Vec<Step>,
     alphas: Vec<f32>,
 }
 
 impl Fused {
-    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+    pub(super) fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
         let steps = construction.attr::<Vec<i64>>("steps")?;
         let steps = steps.into_iter().map(Step::of_attribute).collect::<Result<Vec<_>>>()?;
         let types = construction.attr::<Vec<DType>>("Tinputs")?;
@@ -107,9 +110,16 @@ impl Fused {
         Ok(fused)
     }
 
-    fn compute(&self, context: &Run<'_>) -> Result<()> {
+    /// Computes an output of an op from these inputs.
+    pub(super) fn compute(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        inputs: &[usize],
+        output: usize,
+    ) -> Result<()> {
         // The inputs are not held here, which would count as uses.
-        let shapes = (0..context.input_count()).map(|at| shape(&context.input(at)?));
+        let shapes = inputs.iter().map(|&at| shape(&context.input(at)?));
         let shapes = shapes.collect::<Result<Vec<_>>>()?;
         self.check_shapes(&shapes)?;
         let mut all: [&[usize]; MOST_INPUTS] = [&[]; MOST_INPUTS];
@@ -118,17 +128,19 @@ impl Fused {
         }
         let broadcast = Broadcast::new(all)?;
         // An input that is read once can be overwritten: each element is read before its result is written.
-        let output = context.output_dtype(0)?;
-        let fits = |at: &usize| shapes[*at] == broadcast.shape() && self.types[*at] == output;
-        let whole: Vec<_> = (0..shapes.len()).filter(fits).collect();
-        let (out, forwarded) = context.forward_or_output(&whole, 0, &to_host(broadcast.shape()))?;
-        let input = |at| if forwarded == Some(at) { Ok(out.clone()) } else { context.input(at) };
-        let inputs = (0..shapes.len()).map(input).collect::<Result<Vec<_>>>()?;
+        let dtype = context.output_dtype(output)?;
+        let fits = |at: &usize| shapes[*at] == broadcast.shape() && self.types[*at] == dtype;
+        let whole: Vec<_> = (0..shapes.len()).filter(fits).map(|at| inputs[at]).collect();
+        let (out, forwarded) =
+            context.forward_or_output(&whole, output, &to_host(broadcast.shape()))?;
+        let input =
+            |&at: &usize| if forwarded == Some(at) { Ok(out.clone()) } else { context.input(at) };
+        let inputs = inputs.iter().map(input).collect::<Result<Vec<_>>>()?;
         let axes = broadcast.axes();
         let words = 2 * (inputs.len() + 1) + 1 + axes.len() * (inputs.len() + 1);
         match words <= PUSH_WORDS {
-            true => self.at_once(context, &inputs, &out, axes),
-            false => self.one_by_one(context, &inputs, &out),
+            true => self.at_once(context, op, &inputs, &out, axes),
+            false => self.one_by_one(context, op, &inputs, &out),
         }
     }
 
@@ -158,7 +170,7 @@ impl Fused {
     }
 
     /// Checks the shapes of the ops that do not broadcast all shapes.
-    fn check_shapes(&self, inputs: &[Shape]) -> Result<()> {
+    pub(super) fn check_shapes(&self, inputs: &[Shape]) -> Result<()> {
         if !self.steps.iter().any(|step| matches!(step.op, BIAS_ADD | ADD_N)) {
             return Ok(());
         }
@@ -183,24 +195,56 @@ impl Fused {
     fn at_once(
         &self,
         context: &Run<'_>,
+        op: &'static str,
         inputs: &[DeviceTensor],
         out: &DeviceTensor,
         axes: &[Strides<MOST_INPUTS>],
     ) -> Result<()> {
         let operands: Vec<Operand<'_>> = inputs.iter().chain([out]).map(Operand::from).collect();
-        let is_wide = self.types.iter().chain([&out.dtype()]).all(|dtype| TYPES.contains(dtype))
-            && elementwise::is_wide(out.len(), axes, &operands);
+        let is_wide =
+            self.can_be_wide(out.dtype()) && elementwise::is_wide(out.len(), axes, &operands);
+        let mut numbers = vec![word(out.len())?];
+        for axis in axes {
+            numbers.push(axis.len as u32);
+            numbers.extend(axis.strides[..inputs.len()].iter().map(|&stride| stride as u32));
+        }
+        Launch {
+            op,
+            shader: match self.shader() {
+                (2, false) => shader!("fused.2"),
+                (4, false) => shader!("fused.4"),
+                (_, false) => shader!("fused.8"),
+                (2, true) => shader!("fused.long.2"),
+                (4, true) => shader!("fused.long.4"),
+                (_, true) => shader!("fused.long.8"),
+            },
+            constants: &self.constants(out.dtype(), axes.len() as u32, is_wide)?,
+            operands: &operands,
+            numbers: &numbers,
+            groups: groups(if is_wide { out.len() / 4 } else { out.len() }),
+        }
+        .enqueue(context)
+    }
+
+    /// Returns whether shaders read four neighbours of each input at once, for an output of this type.
+    pub(super) fn can_be_wide(&self, output: DType) -> bool {
+        self.types.iter().chain([&output]).all(|dtype| TYPES.contains(dtype))
+    }
+
+    /// Returns the constants of `shaders/steps.glsl`. The third one is that of the shader that includes it.
+    pub(super) fn constants(
+        &self,
+        output: DType,
+        third: u32,
+        is_wide: bool,
+    ) -> Result<[u32; 5 + 2 * MOST_STEPS]> {
         let mut constants = [0; 5 + 2 * MOST_STEPS];
-        let mut types = element_type(out.dtype())? << 24;
+        let mut types = element_type(output)? << 24;
         for (at, &dtype) in self.types.iter().enumerate() {
             types |= element_type(dtype)? << (4 * at);
         }
-        constants[..4].copy_from_slice(&[
-            types,
-            inputs.len() as u32,
-            axes.len() as u32,
-            self.steps.len() as u32,
-        ]);
+        let numbers = [types, self.types.len() as u32, third, self.steps.len() as u32];
+        constants[..4].copy_from_slice(&numbers);
         constants[4 + 2 * MOST_STEPS] = is_wide.into();
         let (steps, alphas) = constants[4..].split_at_mut(MOST_STEPS);
         for (place, step) in steps.iter_mut().zip(&self.steps) {
@@ -209,39 +253,25 @@ impl Fused {
         for (place, alpha) in alphas.iter_mut().zip(&self.alphas) {
             *place = alpha.to_bits();
         }
-        let mut numbers = vec![word(out.len())?];
-        for axis in axes {
-            numbers.push(axis.len as u32);
-            numbers.extend(axis.strides[..inputs.len()].iter().map(|&stride| stride as u32));
-        }
-        Launch {
-            op: OP,
-            shader: self.shader(),
-            constants: &constants,
-            operands: &operands,
-            numbers: &numbers,
-            groups: groups(if is_wide { out.len() / 4 } else { out.len() }),
-        }
-        .enqueue(context)
+        Ok(constants)
     }
 
-    /// Returns the shader that a driver compiles in the least time.
-    fn shader(&self) -> &'static Shader {
-        let is_long = self.steps.iter().any(|step| is_long(step.op));
-        match (self.steps.len(), is_long) {
-            (0..=2, false) => shader!("fused.2"),
-            (3..=4, false) => shader!("fused.4"),
-            (_, false) => shader!("fused.8"),
-            (0..=2, true) => shader!("fused.long.2"),
-            (3..=4, true) => shader!("fused.long.4"),
-            (_, true) => shader!("fused.long.8"),
-        }
+    /// Returns the variant of a shader that a driver compiles in the least time: for how many steps, and whether it has the long
+    /// ops.
+    pub(super) fn shader(&self) -> (usize, bool) {
+        let most = match self.steps.len() {
+            0..=2 => 2,
+            3..=4 => 4,
+            _ => MOST_STEPS,
+        };
+        (most, self.steps.iter().any(|step| is_long(step.op)))
     }
 
     /// Enqueues a launch for each step, since there are more axes than can be pushed.
     fn one_by_one(
         &self,
         context: &Run<'_>,
+        op: &'static str,
         inputs: &[DeviceTensor],
         out: &DeviceTensor,
     ) -> Result<()> {
@@ -258,11 +288,11 @@ impl Fused {
                 false => context.temporary(step.dtype, &to_host(broadcast.shape()))?,
             };
             if step.op == SELECT {
-                select::run(context, OP, [a, b, c], &result, broadcast.axes())?;
+                select::run(context, op, [a, b, c], &result, broadcast.axes())?;
             } else {
                 let broadcast = Broadcast::new([&shape(a)?, &shape(b)?])?;
                 let number = [step.number(), alpha.to_bits()];
-                elementwise::run(context, OP, number, [a, b], &result, broadcast.axes())?;
+                elementwise::run(context, op, number, [a, b], &result, broadcast.axes())?;
             }
             results.push(result);
         }

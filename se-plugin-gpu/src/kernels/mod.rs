@@ -1,7 +1,6 @@
 //! Kernels: they check shapes on the caller's thread, and enqueue a shader into the stream.
 
 mod add_n;
-pub(crate) mod add_pairs;
 pub(crate) mod all_finite;
 mod band;
 pub mod bench;
@@ -33,6 +32,7 @@ mod layer_norm;
 mod matrix;
 mod mirror_pad;
 pub(crate) mod moments;
+pub(crate) mod multi_tensor;
 mod multinomial;
 mod normalize;
 mod optimize;

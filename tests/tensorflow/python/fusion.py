@@ -10,6 +10,7 @@
     session          what a session fetches or feeds in the middle of a tree has its value, and references are read in time
     common           what depends on equal reads of a variable is computed once, unless a write is between them
     changes          variables that change by others share launches, and have the CPU's values
+    updates          so do those that optimizers of Keras train
     chains           many trees in a row that wait for each other
     exports          a graph that is converted has no op of the plugin
     off              nothing is fused
@@ -21,7 +22,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from fusion_compare import CPU, DEVICE, FUSED, PAIRS, TOLERANCE, as_written, check, compare, counted, launches, near, numbers, on, raw, same, traced
+from fusion_compare import CPU, DEVICE, FUSED, MULTI_TENSOR, TOLERANCE, as_written, check, compare, counted, launches, near, numbers, on, raw, same, traced
 from fusion_ops import COMPARISONS, cast, functions, random, tree
 
 
@@ -438,9 +439,47 @@ def changes(_):
                 ran[device] = [one.numpy() for one in variables + moments]
                 counts = counted() - before
             if device == DEVICE:
-                check(0 < counts[PAIRS] < 3 * len(shapes), "the changes of %s took the launches %r" % (dtype.name, dict(counts)))
+                # There are more than six for each shape op by op.
+                check(0 < counts[MULTI_TENSOR] < 5 * len(shapes), "the changes of %s took the launches %r" % (dtype.name, dict(counts)))
         for at, (a, b) in enumerate(zip(ran[DEVICE], ran[CPU])):
             check(near(a, b, TOLERANCE[dtype]), "variable %d of %s: %r and on the CPU %r" % (at, dtype.name, a, b))
+
+
+def updates(_):
+    """Optimizers of Keras on variables of many shapes. In some of them a cast or a choice is part of the change."""
+    import keras
+    sizes = [(), (1,), (1, 1), (5,), (8,), (3, 4), (7, 7), (64,), (33, 3), (2, 5), (16,)]
+    values = [random.uniform(-1.0, 1.0, size).astype("float32") for size in sizes]
+    made = {
+        "SGD": lambda: keras.optimizers.SGD(0.1, momentum=0.9), "Nesterov": lambda: keras.optimizers.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+        "clipped": lambda: keras.optimizers.SGD(0.1, momentum=0.9, clipvalue=0.2), "Adam": lambda: keras.optimizers.Adam(0.1), "AdamW": lambda: keras.optimizers.AdamW(0.1),
+        "AMSGrad": lambda: keras.optimizers.Adam(0.1, amsgrad=True), "RMSprop": lambda: keras.optimizers.RMSprop(0.1, momentum=0.5, centered=True),
+        "Adagrad": lambda: keras.optimizers.Adagrad(0.1), "Adamax": lambda: keras.optimizers.Adamax(0.1), "Lion": lambda: keras.optimizers.Lion(0.1),
+        "scaled": lambda: keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam(0.1), initial_scale=8.0)}
+    for name, optimizer_of in made.items():
+        ran = {}
+        for device in (DEVICE, CPU):
+            with tf.device(device):
+                variables = [keras.Variable(value) for value in values]
+                optimizer = optimizer_of()
+                optimizer.build(variables)
+
+                @tf.function(jit_compile=False)
+                def step(targets):
+                    with tf.GradientTape() as tape:
+                        tape.watch([variable.value for variable in variables])
+                        error = sum(tf.reduce_sum((variable.value - target) ** 2) for variable, target in zip(variables, targets))
+                        scaled = optimizer.scale_loss(error)
+                    optimizer.apply(tape.gradient(scaled, [variable.value for variable in variables]))
+                before = counted()
+                for _ in range(3):
+                    step([tf.constant(value[::-1] * 0.5 if value.ndim else value) for value in values])
+                ran[device] = [variable.numpy() for variable in variables]
+                counts = counted() - before
+            if device == DEVICE:
+                check(counts[MULTI_TENSOR] > 0, "%s took the launches %r" % (name, dict(counts)))
+        for size, found, expected in zip(sizes, ran[DEVICE], ran[CPU]):
+            check(near(found, expected, 1e-4), "%s, %r: %r and on the CPU %r" % (name, size, found, expected))
 
 
 def exports(_):
@@ -459,7 +498,7 @@ def off(_):
     compare(lambda x, y: raw.Tanh(x=raw.AddV2(x=x, y=y)), inputs, "a chain", {"AddV2": 1, "Tanh": 1})
 
 
-STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "changes": changes, "chains": chains,
+STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "changes": changes, "updates": updates, "chains": chains,
          "exports": exports, "off": off}
 
 tf.get_logger().setLevel("ERROR")

@@ -12,7 +12,7 @@ from fusion_ops import random
 
 TYPE = os.environ["TF_PLUGIN_DEVICE_TYPE"]
 DEVICE, CPU = "/device:%s:0" % TYPE, "/device:CPU:0"
-FUSED, PAIRS = "RustGpuElementwise", "RustGpuAddPairs"
+FUSED, MULTI_TENSOR = "RustGpuElementwise", "RustGpuMultiTensor"
 # Largest difference to the CPU, relative to the larger of 1 and the magnitude.
 TOLERANCE = {tf.float32: 2e-5, tf.float16: 4e-3, tf.bfloat16: 3e-2}
 

@@ -166,7 +166,9 @@ fn keras_trains_as_on_the_cpu() {
 #[cfg(feature = "matrix")]
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
-    counted(|file| run("fusion", &["ops", "trees=20", "shapes", "changes"], &[(COUNTERS, file)]));
+    counted(|file| {
+        run("fusion", &["ops", "trees=20", "shapes", "changes", "updates"], &[(COUNTERS, file)])
+    });
 }
 
 newest! {

@@ -45,7 +45,9 @@ fn applications_train_on_the_device_alone() {
 #[cfg(feature = "matrix")]
 #[test]
 fn fused_ops_compute_what_they_do_one_by_one() {
-    counted(|file| run("fusion", &["ops", "trees=20", "shapes", "changes"], &[(COUNTERS, file)]));
+    counted(|file| {
+        run("fusion", &["ops", "trees=20", "shapes", "changes", "updates"], &[(COUNTERS, file)])
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use se_plugin::graph::{Input, Node};
 use std::collections::{BTreeSet, HashMap};
 
 /// On what it depends whether a node runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Condition {
     /// Switches by the output of this node send their values to this output.
     Switch(usize, usize, usize),
