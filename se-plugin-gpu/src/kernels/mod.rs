@@ -27,7 +27,6 @@ mod gather;
 mod gather_nd;
 pub mod groups;
 mod image_transform;
-mod inverse;
 mod layer_norm;
 mod matrix;
 mod mirror_pad;

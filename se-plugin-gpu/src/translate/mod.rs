@@ -16,7 +16,7 @@ macro_rules! sources {
 
 sources! {
     "add_n.comp" "all_finite.comp" "band.comp" "bincount.comp" "bits.glsl" "broadcast.glsl" "colors.comp" "common.glsl" "complex.comp" "complex.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
-    "elementwise.comp" "elementwise.glsl" "fake_quant.comp" "fft.comp" "fused.comp" "gamma.comp" "gather.comp" "gather_nd.comp" "image_transform.comp" "index.glsl" "inverse.comp" "layer_norm.comp" "links.comp"
+    "elementwise.comp" "elementwise.glsl" "fake_quant.comp" "fft.comp" "fused.comp" "gamma.comp" "gather.comp" "gather_nd.comp" "image_transform.comp" "index.glsl" "layer_norm.comp" "links.comp"
     "math.glsl" "matmul.comp" "mirror_pad.comp" "multi_tensor.comp" "multinomial.comp" "neighbours.glsl" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
     "philox.glsl" "products.glsl" "random.comp" "range.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"
     "scatter.comp" "select.comp" "softmax.comp" "space_to_batch.comp" "steps.glsl" "strided_copy.comp" "tile.glsl" "topk.comp"

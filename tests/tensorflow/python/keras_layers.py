@@ -25,6 +25,7 @@ ON_THE_CPU = {
                      "GRU of cells", "ConvLSTM2D"], LISTS),
     # A mask is a list of bool, which TensorFlow has on no device of a plugin.
     "SimpleRNN masked": LISTS | {"TensorListFromTensor", "TensorListGetItem", "TensorListPopBack"},
+    **dict.fromkeys(["RandomRotation", "RandomZoom", "RandomTranslation", "RandomShear"], {"MatrixInverse"}),
     "CutMix": {"GatherV2"},
 }
 layers, losses, optimizers, metrics = keras.layers, keras.losses, keras.optimizers, keras.metrics

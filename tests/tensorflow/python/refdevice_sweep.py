@@ -36,7 +36,7 @@ GROUPS = [
     sums.matrices, sums.probabilities, moves.arrangements, moves.rows, windows.convolutions, windows.volumes, windows.normalizations, images.images, images.resizes,
     images.views, state.randoms] + [
         windows.channels_first, sparse.products, sparse.segments, sparse.diagonals, state.draws, sums.counts, signals.complexes, signals.transforms,
-        elementwise.quantized, sums.inverses] * LACKS_TYPES
+        elementwise.quantized] * LACKS_TYPES
 
 
 def counted():
