@@ -37,7 +37,7 @@ MIB = 1 << 20
 LARGE, SMALL, NAMES, MANY = 256 * MIB, 1024, 5_000, 10_000
 # What takes more seconds than this is measured once, and its requests are not counted.
 SLOW = 30
-# What takes more seconds than this is ended, and told like what fails.
+# What takes more seconds than this is ended, and reported as a failure.
 LIMIT = 100
 # What is read at once.
 AT_ONCE = 16

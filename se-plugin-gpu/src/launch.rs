@@ -198,6 +198,27 @@ pub(crate) fn ensure_turns(context: &Run<'_>, op: &str, turns: usize) -> Result<
     }
 }
 
+/// The most turns that all invocations of a launch may take together: seconds on a GPU. One that is at a launch for minutes counts as
+/// hung.
+const MOST_WORK: u128 = 1 << 42;
+
+/// Fails if a launch takes more turns than a GPU has time for.
+///
+/// # Errors
+/// `UNIMPLEMENTED` for more than [`MOST_WORK`].
+pub(crate) fn ensure_work(op: &str, invocations: usize, turns: usize) -> Result<()> {
+    let all = invocations as u128 * turns as u128;
+    match all > MOST_WORK {
+        true => Err(Error::new(
+            Code::Unimplemented,
+            format!(
+                "{op}: {all} steps would take this device too long; run the op on the CPU with `tf.device(\"/CPU:0\")`"
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Converts a size for shaders.
 ///
 /// # Errors

@@ -1,10 +1,10 @@
 //! Groups the elementwise ops with which an optimizer changes variables, the same for each variable, into launches.
 //!
 //! A group starts when all its inputs are there, so each node waits for what the others wait for. Nodes of a group have as many nodes
-//! before them that are in groups: none depends on another one, however indirectly, and no group on a later one. So no group can
+//! before them that may be in groups on the longest way to them: none depends on another one, however indirectly, and no group on a later one. So no group can
 //! be in a cycle. Nothing else changes: reads and assignments stay what and where they are. All nodes of a group are in one branch:
-//! one in a branch that is not taken would take the others with it. A graph with loops stays, and one with queues, whose order the
-//! edges do not tell.
+//! one in a branch that is not taken would take the others with it. A graph with loops stays, and one with queues or
+//! collective ops, whose order the edges do not tell.
 
 mod branches;
 
@@ -132,7 +132,7 @@ struct Key<'g> {
     program: Program,
     device: &'g str,
     branch: &'g BTreeSet<Condition>,
-    /// How many nodes in groups are before each.
+    /// How many nodes that may be in groups are before each, on the longest way.
     level: usize,
 }
 
@@ -144,7 +144,9 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Group>> {
     let is_loop = |node: &&Node<'_>| {
         CONTROL_FLOW.contains(&node.op()) && !["Switch", "Merge"].contains(&node.op())
     };
-    if nodes.iter().any(is_loop) || has_blocking_ops(graph) {
+    // Collective ops wait for other devices and processes, which the edges do not tell either.
+    let is_collective = |node: &&Node<'_>| node.op().starts_with("Collective");
+    if nodes.iter().any(is_loop) || nodes.iter().any(is_collective) || has_blocking_ops(graph) {
         return Ok(Vec::new());
     }
     let branches = branches(&nodes, &order);

@@ -43,7 +43,10 @@ fn count(
     let part = len.div_ceil(len.div_ceil(PART).min(most));
     let (parts, tiles) = (len.div_ceil(part), bins.div_ceil(256));
     let tasks = word(rows * tiles)?;
-    ensure_turns(context, op, part + part.div_ceil(256) + (tasks as usize).div_ceil(MOST_GROUPS))?;
+    // A workgroup takes several tiles if there are more than groups.
+    let turns = 1 + part + part.div_ceil(256);
+    ensure_turns(context, op, (tasks as usize).div_ceil(MOST_GROUPS) * turns)?;
+    ensure_work(op, rows * tiles * 256, len)?;
     let sums = match parts {
         1 => out.clone(),
         _ => context.temporary(out.dtype(), &[parts as i64, rows as i64, bins as i64])?,

@@ -66,7 +66,10 @@ impl Pass {
         );
         let radices = radices(self.len);
         let most = radices.iter().max().copied().unwrap_or_default();
-        ensure_turns(context, op, most + 16)?;
+        let largest = self.rows * self.len.max(self.target.1) * self.inner;
+        // An invocation computes several elements if there are more than invocations.
+        ensure_turns(context, op, (most + 16) * largest.div_ceil(256 * MOST_GROUPS))?;
+        ensure_work(op, largest, most)?;
         let (last, scale) =
             (radices.len() - 1, if self.is_inverse { 1.0 / self.len as f32 } else { 1.0 });
         let (mut before, mut from) = (1, source.clone());

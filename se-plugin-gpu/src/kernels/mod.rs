@@ -63,8 +63,8 @@ mod window;
 use crate::backend::{CooperativeMatrix, PUSH_BYTES, Shader};
 use crate::gpus::GpuPlatform;
 use crate::launch::{
-    Launch, MOST_GROUPS, Operand, Run, element_type, ensure_turns, groups, groups_of, is_float,
-    word,
+    Launch, MOST_GROUPS, Operand, Run, element_type, ensure_turns, ensure_work, groups, groups_of,
+    is_float, word,
 };
 use half::{bf16, f16};
 use se_plugin::kernel::KernelList;

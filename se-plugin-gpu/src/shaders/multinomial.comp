@@ -44,12 +44,15 @@ uint drawn(uvec2 bits, uint first, uint part, float most) {
     uint before = 0;
     for (uint size = 128; size > 0; size /= 2) if (sums[before + size - 1] <= place) before += size;
     uint64_t sum = before == 0 ? uint64_t(0) : sums[before - 1];
-    uint from = before * part, end = min(from + part, push.classes), found = push.classes;
+    uint from = before * part, end = min(from + part, push.classes), found = push.classes, last = from;
     for (uint k = from; k < end && found == push.classes; k++) {
-        sum += weight(first + k, most);
+        uint64_t own = weight(first + k, most);
+        sum += own;
+        if (own > 0) last = k;
         if (sum > place) found = k;
     }
-    return found;
+    // A compiler may have rounded a weight in another way than in the sums.
+    return found == push.classes ? last : found;
 }
 
 void main() {

@@ -18,18 +18,19 @@ fn compile(directory: &Path, name: &str, source: &str, links: &[&str]) -> PathBu
     library
 }
 
-/// Compiles a driver, which calls `compiler_version` of the library that it links.
-fn driver() -> (TempDir, PathBuf) {
+/// Compiles a driver, which calls `compiler_version` of the library that it links. That has a name which no other test of the process
+/// uses: the system does not load a second library of the same name.
+fn driver(compiler: &str) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    compile(directory.path(), "compiler", "int compiler_version(void) { return 15; }", &[]);
+    compile(directory.path(), compiler, "int compiler_version(void) { return 15; }", &[]);
     let source = "int compiler_version(void); int version(void) { return compiler_version(); }";
-    let driver = compile(directory.path(), "driver", source, &["compiler"]);
+    let driver = compile(directory.path(), "driver", source, &[compiler]);
     (directory, driver)
 }
 
 #[test]
 fn a_driver_prefers_its_own_dependencies() {
-    let (directory, driver) = driver();
+    let (directory, driver) = driver("preferred");
     let source = "int compiler_version(void) { return 99; }";
     export_to_all(&compile(directory.path(), "tensorflow", source, &[]));
     assert_eq!(version_of(&driver), Ok(15));
@@ -40,7 +41,7 @@ fn a_driver_prefers_its_own_dependencies() {
 fn sanitizers_do_not_end_the_process() {
     const CHILD: &str = "SE_PLUGIN_TEST_SANITIZED";
     if std::env::var_os(CHILD).is_some() {
-        let (_directory, driver) = driver();
+        let (_directory, driver) = driver("sanitized");
         assert_eq!(version_of(&driver), Ok(15));
         return;
     }
@@ -63,7 +64,7 @@ fn sanitizers_do_not_end_the_process() {
 
 #[test]
 fn an_error_names_the_file_the_reason_and_the_next_step() {
-    let (directory, driver) = driver();
+    let (directory, driver) = driver("missed");
     let missing = directory.path().join("libmissing.so");
     let error = version_of(&missing).unwrap_err();
     assert_eq!(
@@ -77,9 +78,9 @@ fn an_error_names_the_file_the_reason_and_the_next_step() {
     let error = version_of(Path::new("libmissing.so")).unwrap_err();
     let expected = "; install the driver, or add the directory of the file to LD_LIBRARY_PATH";
     assert!(error.ends_with(expected), "{error}");
-    std::fs::remove_file(directory.path().join("libcompiler.so")).unwrap();
+    std::fs::remove_file(directory.path().join("libmissed.so")).unwrap();
     let error = version_of(&driver).unwrap_err();
-    assert!(error.contains(&format!("`{}`: libcompiler.so: ", driver.display())), "{error}");
+    assert!(error.contains(&format!("`{}`: libmissed.so: ", driver.display())), "{error}");
     assert!(error.ends_with("; install the library that the driver needs"), "{error}");
     let text = directory.path().join("driver.c");
     let error = version_of(&text).unwrap_err();

@@ -1,6 +1,6 @@
 //! The device: the driver's memory and queues.
 
-use crate::driver::{Driver, Queue};
+use crate::driver::{Driver, Position, Queue};
 use crate::stream::{DeviceEvent, DeviceStream};
 use se_plugin::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -24,7 +24,7 @@ impl Platform for TemplatePluginPlatform {
     }
 
     fn open(&self, _ordinal: usize) -> Result<DriverDevice> {
-        Ok(DriverDevice { driver: Arc::new(Driver::open()), queues: Mutex::default() })
+        Ok(DriverDevice { driver: Arc::new(Driver::open()), queues: Mutex::default(), retired: Mutex::default() })
     }
 }
 
@@ -32,12 +32,30 @@ impl Platform for TemplatePluginPlatform {
 pub struct DriverDevice {
     driver: Arc<Driver>,
     queues: Mutex<Vec<Weak<Queue>>>,
+    /// Memory that TensorFlow has freed, and the positions after which no queue uses it. A callback may free memory, and cannot wait.
+    retired: Mutex<Vec<(DevicePtr, Vec<Position>)>>,
 }
 
 impl DriverDevice {
     fn queues(&self) -> Result<MutexGuard<'_, Vec<Weak<Queue>>>> {
         self.driver.check_process()?;
         Ok(self.queues.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns the ends of the work that was sent.
+    fn ends(&self) -> Result<Vec<Position>> {
+        let queues: Vec<_> = self.queues()?.iter().filter_map(Weak::upgrade).collect();
+        queues.iter().map(|queue| queue.end()).collect()
+    }
+
+    /// Frees what no queue uses any more.
+    fn reclaim(&self) -> Result<()> {
+        self.driver.check_process()?;
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_done = |(_, positions): &mut (_, Vec<Position>)| {
+            positions.iter().all(|position| position.is_done().unwrap_or(false))
+        };
+        retired.extract_if(.., is_done).try_for_each(|(memory, _)| self.driver.free(memory))
     }
 }
 
@@ -46,16 +64,27 @@ impl Device for DriverDevice {
     type Event = DeviceEvent;
 
     fn allocate(&self, bytes: u64) -> Result<DevicePtr> {
-        self.driver.allocate(bytes)
+        self.reclaim()?;
+        match self.driver.allocate(bytes) {
+            Err(error) if error.code() == Code::ResourceExhausted => {
+                // What is in use now may be free then.
+                self.synchronize()?;
+                self.reclaim()?;
+                self.driver.allocate(bytes)
+            }
+            allocated => allocated,
+        }
     }
 
     fn deallocate(&self, memory: DevicePtr) -> Result<()> {
         // Work that was sent before may still use it.
-        self.synchronize()?;
-        self.driver.free(memory)
+        let ends = self.ends()?;
+        self.retired.lock().unwrap_or_else(PoisonError::into_inner).push((memory, ends));
+        self.reclaim()
     }
 
     fn memory_usage(&self) -> Result<MemoryUsage> {
+        self.reclaim()?;
         let (free, total) = self.driver.memory()?;
         Ok(MemoryUsage { free, total })
     }
@@ -85,8 +114,6 @@ impl Device for DriverDevice {
     }
 
     fn synchronize(&self) -> Result<()> {
-        // Without the lock: a callback may create a stream.
-        let queues: Vec<_> = self.queues()?.iter().filter_map(Weak::upgrade).collect();
-        queues.iter().try_for_each(|queue| queue.end().wait())
+        self.ends()?.iter().try_for_each(Position::wait)
     }
 }

@@ -6,11 +6,14 @@
 
 use se_plugin::prelude::*;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle, ThreadId};
+use std::thread::{self, JoinHandle};
 
 /// The memory of the device in bytes.
 const MEMORY: u64 = 1 << 30;
@@ -129,41 +132,65 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    pub(crate) fn is_done(&self) -> bool {
-        *lock(&self.queue.done) >= self.number
+    /// Returns whether the work is done.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` in a fork.
+    pub(crate) fn is_done(&self) -> Result<bool> {
+        self.queue.driver.check_process()?;
+        Ok(lock(&self.queue.progress).done >= self.number)
     }
 
     /// Waits until the work is done (`cuEventSynchronize`).
     ///
     /// # Errors
-    /// `FAILED_PRECONDITION` in a fork, and on the queue's own thread, which would wait forever.
+    /// `FAILED_PRECONDITION` in a fork, and on the thread of a queue, which might wait for itself; the first failure of the queue.
     pub(crate) fn wait(&self) -> Result<()> {
-        self.queue.driver.check_process()?;
-        if self.is_done() {
-            return Ok(());
+        if !self.is_done()? {
+            ensure!(
+                !IS_QUEUE.get(),
+                Error::failed_precondition("a callback waits for a stream, which may wait for the callback")
+            );
+            self.wait_here();
         }
-        let is_own = *lock(&self.queue.thread) == Some(thread::current().id());
-        ensure!(
-            !is_own,
-            Error::failed_precondition("a callback waits for its own stream, which waits for it")
-        );
-        self.wait_here();
-        Ok(())
+        self.queue.check()
     }
 
     fn wait_here(&self) {
-        let waiting = self.queue.progress.wait_while(lock(&self.queue.done), |done| *done < self.number);
+        let progress = lock(&self.queue.progress);
+        let waiting = self.queue.changed.wait_while(progress, |progress| progress.done < self.number);
         drop(waiting.unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+thread_local! {
+    /// Whether this thread is a queue's.
+    static IS_QUEUE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a queue shares with its thread and its positions.
 struct Shared {
     driver: Arc<Driver>,
+    progress: Mutex<Progress>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
     /// How many tasks are done.
-    done: Mutex<u64>,
-    progress: Condvar,
-    thread: Mutex<Option<ThreadId>>,
+    done: u64,
+    /// The first failure. Later tasks still run: a driver would refuse them.
+    failure: Option<String>,
+}
+
+impl Shared {
+    /// Returns the first failure of the tasks.
+    fn check(&self) -> Result<()> {
+        match &lock(&self.progress).failure {
+            Some(failure) => Err(Error::internal(failure.clone())),
+            None => Ok(()),
+        }
+    }
 }
 
 type Task = Box<dyn FnOnce() + Send>;
@@ -177,8 +204,8 @@ pub(crate) type Program = unsafe fn(&[u64]);
 /// A queue of work, which runs in order (`CUstream`).
 pub(crate) struct Queue {
     shared: Arc<Shared>,
-    /// How many tasks were sent, and where to send them; `None` once the queue is closed.
-    sender: Mutex<(u64, Option<Sender<Task>>)>,
+    /// How many tasks were sent, and where to send them; `None` once the queue is closed. A fork must not drop it: that takes a lock.
+    sender: ManuallyDrop<Mutex<(u64, Option<Sender<Task>>)>>,
     worker: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -186,33 +213,37 @@ impl Queue {
     /// Creates a queue (`cuStreamCreate`).
     pub(crate) fn new(driver: &Arc<Driver>) -> Result<Self> {
         driver.check_process()?;
-        let (driver, thread) = (Arc::clone(driver), Mutex::default());
-        let shared =
-            Arc::new(Shared { driver, done: Mutex::default(), progress: Condvar::new(), thread });
+        let (driver, progress) = (Arc::clone(driver), Mutex::default());
+        let shared = Arc::new(Shared { driver, progress, changed: Condvar::new() });
         let (sender, tasks) = channel();
         let of_thread = Arc::clone(&shared);
         let work = move || work(&of_thread, &tasks);
         let worker = thread::Builder::new().name("device queue".into()).spawn(work)?;
-        *lock(&shared.thread) = Some(worker.thread().id());
-        let (sender, worker) = (Mutex::new((0, Some(sender))), Mutex::new(Some(worker)));
-        Ok(Self { shared, sender, worker })
+        let sender = ManuallyDrop::new(Mutex::new((0, Some(sender))));
+        Ok(Self { shared, sender, worker: Mutex::new(Some(worker)) })
     }
 
     /// Enqueues a call of the host (`cuLaunchHostFunc`).
     pub(crate) fn call(&self, task: impl FnOnce() + Send + 'static) -> Result<()> {
         self.shared.driver.check_process()?;
         let mut sender = lock(&self.sender);
-        sender.0 += 1;
         let sent = sender.1.as_ref().map(|sender| sender.send(Box::new(task)));
         // The thread receives until the queue is closed.
-        sent.and_then(std::result::Result::ok).ok_or_else(|| Error::internal("the queue is closed"))
+        ensure!(matches!(sent, Some(Ok(()))), Error::internal("the queue is closed"));
+        sender.0 += 1;
+        Ok(())
+    }
+
+    /// Returns the first failure of the work.
+    pub(crate) fn status(&self) -> Result<()> {
+        self.shared.driver.check_process()?;
+        self.shared.check()
     }
 
     /// Returns the end of the work until now (`cuEventRecord`).
-    pub(crate) fn end(&self) -> Position {
-        let is_here = self.shared.driver.check_process().is_ok();
-        let number = if is_here { lock(&self.sender).0 } else { 0 };
-        Position { queue: Arc::clone(&self.shared), number }
+    pub(crate) fn end(&self) -> Result<Position> {
+        self.shared.driver.check_process()?;
+        Ok(Position { queue: Arc::clone(&self.shared), number: lock(&self.sender).0 })
     }
 
     /// Makes later work wait for other work (`cuStreamWaitEvent`).
@@ -283,7 +314,7 @@ impl Drop for Queue {
             return;
         }
         // The thread ends after the work that was sent.
-        lock(&self.sender).1 = None;
+        drop(lock(&self.sender).1.take());
         if let Some(worker) = lock(&self.worker).take()
             && worker.thread().id() != thread::current().id()
         {
@@ -292,11 +323,17 @@ impl Drop for Queue {
     }
 }
 
-/// Runs the tasks of a queue.
+/// Runs the tasks of a queue. One that panics is a failure, and no end: others wait for the queue.
 fn work(shared: &Shared, tasks: &Receiver<Task>) {
+    IS_QUEUE.set(true);
     for task in tasks {
-        task();
-        *lock(&shared.done) += 1;
-        shared.progress.notify_all();
+        let outcome = catch_unwind(AssertUnwindSafe(task));
+        let mut progress = lock(&shared.progress);
+        if outcome.is_err() {
+            progress.failure.get_or_insert_with(|| String::from("a program of the device has panicked"));
+        }
+        progress.done += 1;
+        drop(progress);
+        shared.changed.notify_all();
     }
 }

@@ -15,16 +15,26 @@ pub(crate) enum Binary {
 }
 
 impl Binary {
-    /// Enqueues it for elements of the type `T`. All three tensors have the shapes of `broadcast`.
+    /// Enqueues it for elements of the type `T`. The output has the shape of `broadcast`, which is that of the inputs' shapes.
     pub(crate) fn launch<T: Number>(
         self,
         queue: &Queue,
         broadcast: &Broadcast<2>,
-        [output, a, b]: [&DeviceTensor; 3],
+        tensors: [&DeviceTensor; 3],
     ) -> Result<()> {
         // A tensor without elements has no address, and nothing is computed.
-        let (Some(output), Some(a), Some(b)) = (output.ptr(), a.ptr(), b.ptr()) else { return Ok(()) };
+        let [Some(output), Some(a), Some(b)] = tensors.map(DeviceTensor::ptr) else { return Ok(()) };
         let count = broadcast.shape().iter().product::<usize>() as u64;
+        // The program reads and writes so many elements: a tensor of other ones would be left.
+        let reaches = |input: usize| {
+            let last = broadcast.axes().iter().map(|axis| (axis.len - 1) * axis.strides[input]);
+            last.sum::<usize>() + 1
+        };
+        let least = [count as usize, reaches(0), reaches(1)];
+        ensure!(
+            tensors.iter().zip(least).all(|(tensor, least)| tensor.dtype() == T::DTYPE && tensor.len() >= least),
+            Error::internal(format!("{self:?} is launched with tensors of other types or sizes"))
+        );
         let mut arguments = vec![output.address(), a.address(), b.address(), count];
         for axis in broadcast.axes().iter().rev() {
             arguments.extend([axis.len, axis.strides[0], axis.strides[1]].map(|n| n as u64));
@@ -33,7 +43,7 @@ impl Binary {
             Self::Add => binary::<T, false>,
             Self::Subtract => binary::<T, true>,
         };
-        // SAFETY: these are the arguments of the program, of tensors with these shapes, which TensorFlow keeps until the work is
+        // SAFETY: these are the arguments of the program; the tensors have the elements, and TensorFlow keeps them until the work is
         // done.
         unsafe { queue.launch(program, arguments) }
     }

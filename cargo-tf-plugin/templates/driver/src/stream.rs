@@ -20,7 +20,7 @@ impl DeviceEvent {
 impl Event for DeviceEvent {
     fn status(&self) -> Result<EventStatus> {
         Ok(match self.latest() {
-            Some(position) if !position.is_done() => EventStatus::Pending,
+            Some(position) if !position.is_done()? => EventStatus::Pending,
             _ => EventStatus::Complete,
         })
     }
@@ -50,11 +50,11 @@ impl Stream for DeviceStream {
     }
 
     fn wait_stream(&self, other: &Self) -> Result<()> {
-        self.0.wait_for(other.0.end())
+        self.0.wait_for(other.0.end()?)
     }
 
     fn record_event(&self, event: &DeviceEvent) -> Result<()> {
-        *event.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.0.end());
+        *event.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.0.end()?);
         Ok(())
     }
 
@@ -68,7 +68,10 @@ impl Stream for DeviceStream {
     }
 
     fn synchronize(&self) -> Result<()> {
-        // With a real driver, return the first failure of the work here and in `status`.
-        self.0.end().wait()
+        self.0.end()?.wait()
+    }
+
+    fn status(&self) -> Result<()> {
+        self.0.status()
     }
 }

@@ -292,6 +292,14 @@ impl Device {
         Ok(())
     }
 
+    /// Returns whether the GPU has failed for good.
+    fn is_lost(&self) -> bool {
+        let Ok(_entered) = self.enter() else { return true };
+        // SAFETY: the stream is this context's.
+        let state = unsafe { sys::cuStreamQuery(self.stream) };
+        !matches!(state, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY)
+    }
+
     /// Logs the first failure of a library; the shader computes the same. Fails if the GPU is lost, which the error of a
     /// library does not show.
     fn library_failed(

@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 /// The other GPUs of this process, as one of them sees them.
 #[derive(Default)]
 pub(super) struct Peers {
-    /// Those whose memory the driver was asked to make accessible.
-    asked: Mutex<HashSet<sys::CUdevice>>,
+    /// Those whose memory the driver was requested to make accessible.
+    requested: Mutex<HashSet<sys::CUdevice>>,
     /// Whether a failed copy was logged.
     is_logged: AtomicBool,
 }
@@ -33,7 +33,7 @@ impl Peers {
         peer: &Device,
         source: Span<'_, ()>,
     ) -> BackendResult<bool> {
-        if self.asked.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.number) {
+        if self.requested.lock().unwrap_or_else(PoisonError::into_inner).insert(peer.number) {
             // SAFETY: the context is that of this thread, as the caller says.
             unsafe { enable_access(device, peer) };
         }
@@ -46,7 +46,8 @@ impl Peers {
         let Err(error) = copied else { return Ok(true) };
         let failure = failed("copy from another GPU", error);
         if failure.is_lost {
-            return Err(failure);
+            // If it is the peer that is lost, the copy through the host finds that, and this GPU goes on.
+            return if peer.is_lost() { Ok(false) } else { Err(failure) };
         }
         if !self.is_logged.swap(true, Ordering::Relaxed) {
             let (what, cause) = (failure.what, failure.cause);

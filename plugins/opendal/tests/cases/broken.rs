@@ -4,9 +4,10 @@ use crate::common::{children, content, error, plugin, plugin_of, read, read_in, 
 use crate::cuts::Cutter;
 use file_servers::{Kind, Server};
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tf_fs_plugin::prelude::*;
 
 /// Settings without patience: these servers never get better.
@@ -24,11 +25,19 @@ struct Ftp {
     most: usize,
     /// After data; none: the connection ends.
     last: &'static str,
+    /// How long after an upload it replies.
+    late: Duration,
 }
 
 impl Default for Ftp {
     fn default() -> Self {
-        Self { listing: Vec::new(), data: b"0123456789", most: usize::MAX, last: "226 done" }
+        Self {
+            listing: Vec::new(),
+            data: b"0123456789",
+            most: usize::MAX,
+            last: "226 done",
+            late: Duration::ZERO,
+        }
     }
 }
 
@@ -70,6 +79,14 @@ impl Ftp {
                     "350 go on"
                 }
                 "TYPE" | "CWD" | "OPTS" => "200 yes",
+                "RNFR" => "350 to what",
+                "RNTO" | "DELE" => "250 done",
+                "STOR" => {
+                    reply("150 send it")?;
+                    passive.accept()?.0.read_to_end(&mut Vec::new())?;
+                    std::thread::sleep(self.late);
+                    self.last
+                }
                 "MLSD" | "RETR" => {
                     reply("150 here it comes")?;
                     let rest = &self.data[std::mem::take(&mut start).min(self.data.len())..];
@@ -131,6 +148,20 @@ fn data_that_break_off_are_no_file() {
     let host = Ftp { data: b"0123456789and more", ..Ftp::default() }.start();
     let bytes = read(&plugin(&NO_PATIENCE), &format!("ftp://{host}/f")).unwrap();
     assert_eq!(bytes, b"0123456789");
+}
+
+/// It copies or checks what it has, as its size shows, or has no room for the rest.
+#[test]
+fn a_server_that_has_all_bytes_may_take_its_time() {
+    let host = Ftp { late: Duration::from_secs(7), ..Ftp::default() }.start();
+    let name = format!("ftp://{host}/f");
+    write(&plugin(&NO_PATIENCE), &name, b"0123456789").unwrap();
+    let since = Instant::now();
+    let host = Ftp { late: Duration::from_secs(30), ..Ftp::default() }.start();
+    let outcome = write(&plugin(&NO_PATIENCE), &format!("ftp://{host}/f"), b"0123456789 and more");
+    let (code, text) = error(outcome);
+    assert_eq!(code, Code::DeadlineExceeded, "{text}");
+    assert!(since.elapsed() < Duration::from_secs(25), "{:?}", since.elapsed());
 }
 
 /// A connection of SFTP, or that of FTP for commands, ends after any number of the server's bytes.

@@ -193,9 +193,9 @@ impl Device {
         self.memory.insert(region)
     }
 
-    /// Loses the GPU.
-    pub(crate) fn lose(&self, why: &str) {
-        eprintln!("{}lost: {why}", crate::HAPPENED);
+    /// Loses the GPU, and says so.
+    pub(crate) fn lose(&self, how: &str) {
+        eprintln!("{}{how}", crate::HAPPENED);
         self.is_lost.store(true, Ordering::SeqCst);
     }
 

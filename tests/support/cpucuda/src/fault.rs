@@ -64,7 +64,7 @@ pub(crate) fn happens(function: &str) -> bool {
     }
     match fault.kind {
         Kind::Lost => {
-            device::current().lose(&format!("in {function}"));
+            device::current().lose(&format!("lost in {function}"));
         }
         Kind::Hang => {
             eprintln!("{HAPPENED}hang in {function}");

@@ -133,7 +133,7 @@ fn work(device: &Device, receiver: Receiver<Work>, progress: &Progress) {
             Work::Wait(record) => record.wait(),
             Work::Run(task) => {
                 if let Err(why) = device.reach(task) {
-                    device.lose(&why);
+                    device.lose(&format!("lost: {why}"));
                 }
             }
         }

@@ -282,8 +282,9 @@ fn kept(command: &Command) -> Command {
     keeper
 }
 
-/// Returns a port that is free, and stays so until a server has it: it is below those that Linux gives to connections
-/// and to sockets without a port of their own (32768 and up, ip(7)), and no other call in this process returns it.
+/// Returns a port that is free, below those that Linux gives to connections and to sockets without a port of their own (32768 and
+/// up by default, ip(7)). No other call in this process returns it soon, and processes begin in different places; only another
+/// program with ports of its own can take it before a server has it.
 ///
 /// # Panics
 /// If none is free.
@@ -292,8 +293,8 @@ pub fn free_port() -> u16 {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 22_000;
     static CALLS: AtomicU32 = AtomicU32::new(0);
-    // Processes that run at the same time begin in different places.
-    let first = std::process::id().wrapping_mul(997);
+    // Processes that run at the same time have numbers close to each other: the upper bits of the product are far apart.
+    let first = std::process::id().wrapping_mul(0x9E37_79B1) >> 8;
     (0..COUNT)
         .map(|_| FIRST + first.wrapping_add(CALLS.fetch_add(1, Ordering::Relaxed)) % COUNT)
         .map(|port| u16::try_from(port).expect("less than 32,000"))
