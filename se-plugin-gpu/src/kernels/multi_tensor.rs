@@ -199,14 +199,6 @@ impl Group {
             numbers: &sizes,
             groups: [most, members.len() as u32, 1],
         }
-        .enqueue(context)?;
-        // What is written to the memory of an input; the launch itself counts the last output.
-        let (_, others) = members.split_last().unwrap_or((first, &[]));
-        let in_place = others.iter().filter(|member| {
-            member.own.iter().any(|own| own.ptr().is_some() && own.ptr() == member.out.ptr())
-        });
-        let bytes = in_place.map(|member| member.out.bytes()).sum();
-        context.stream().counters.count_bytes(OP, bytes);
-        Ok(())
+        .enqueue(context)
     }
 }
