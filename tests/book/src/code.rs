@@ -159,13 +159,31 @@ impl Follower {
         fs::write(path, code).expect("written");
     }
 
-    /// Forgets what cargo has built of the crate itself: it will be somewhere else the next time.
+    /// Removes what cargo has built of the crate's library: it will be somewhere else the next time. `cargo clean` would also remove
+    /// the tests of other packages that have the name of one of its tests, such as `conformance`.
     pub fn clean(&self) {
-        let name = self.directory.file_name().unwrap_or_default();
-        let mut cargo = Command::new("cargo");
-        cargo.args(["clean", "--quiet", "--package"]).arg(name).current_dir(&self.directory);
-        let status = cargo.env("CARGO_TARGET_DIR", &self.target).status().expect("cargo runs");
-        assert!(status.success(), "cargo clean: {status}");
+        let name = self.directory.file_name().unwrap_or_default().to_string_lossy();
+        let library = name.replace('-', "_");
+        let starts = [format!("{name}-"), format!("{library}-"), format!("lib{library}-")];
+        for directory in ["deps", ".fingerprint", "incremental"] {
+            let Ok(entries) = fs::read_dir(self.target.join("debug").join(directory)) else {
+                continue;
+            };
+            for path in entries.flatten().map(|entry| entry.path()) {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                // A hash follows, or the rest of the name of another crate.
+                let is_own =
+                    |rest: &str| rest.chars().take_while(char::is_ascii_hexdigit).count() > 12;
+                if starts.iter().any(|start| file.strip_prefix(&**start).is_some_and(is_own)) {
+                    let removed = if path.is_dir() {
+                        fs::remove_dir_all(&path)
+                    } else {
+                        fs::remove_file(&path)
+                    };
+                    removed.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                }
+            }
+        }
     }
 
     /// Creates a crate as the page says: from the clone, next to it.
