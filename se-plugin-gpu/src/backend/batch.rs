@@ -145,6 +145,9 @@ impl Batch {
         if bytes == 0 {
             return Ok(true);
         }
+        if !self.gpu.driver.supports_peer_copies() {
+            return Ok(false);
+        }
         let mut is_recorded = false;
         self.uses.push(Arc::clone(&source.buffer));
         self.record("MemcpyP2P", [target], |recorder| {

@@ -67,6 +67,7 @@ pub(crate) trait Driver: Send + Sync {
     fn recorder(&self) -> BackendResult<Box<dyn Recorder>>;
     fn supports_matmul(&self, product: &MatMul) -> bool;
     fn supports_convolution(&self, convolution: &Convolution) -> bool;
+    fn supports_peer_copies(&self) -> bool;
     /// Returns the backend, an `Arc` of its type.
     fn backend(&self) -> &dyn Any;
 }
@@ -183,6 +184,10 @@ impl<B: Backend> Driver for Erased<B> {
 
     fn supports_convolution(&self, convolution: &Convolution) -> bool {
         call::<B, _>(|| Ok(self.0.supports_convolution(convolution))).unwrap_or(false)
+    }
+
+    fn supports_peer_copies(&self) -> bool {
+        call::<B, _>(|| Ok(self.0.supports_peer_copies())).unwrap_or(false)
     }
 
     fn backend(&self) -> &dyn Any {

@@ -224,8 +224,13 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
         source: Span<'_, Self::Memory>,
     ) -> BackendResult;
 
+    /// Returns whether [`copy_from_peer`](Self::copy_from_peer) may copy; otherwise it is not called.
+    fn supports_peer_copies(&self) -> bool {
+        false
+    }
+
     /// Copies a range of memory of `peer`, another GPU of this process, to an equally long one of this GPU. Returns `false` if it has
-    /// enqueued nothing; then the bytes go through the host. The work before which wrote the source is done, and `peer` does not change
+    /// enqueued nothing; then the bytes go through the host, and the batch has a mark behind no command. The work before which wrote the source is done, and `peer` does not change
     /// the source until the batch is done.
     ///
     /// # Errors

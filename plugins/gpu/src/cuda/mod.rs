@@ -386,6 +386,10 @@ unsafe impl Backend for Cuda {
         unsafe { batch.copy(&self.device, target, source) }
     }
 
+    fn supports_peer_copies(&self) -> bool {
+        true
+    }
+
     unsafe fn copy_from_peer(
         &self,
         batch: &mut Commands,
