@@ -230,8 +230,8 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
     }
 
     /// Copies a range of memory of `peer`, another GPU of this process, to an equally long one of this GPU. Returns `false` if it has
-    /// enqueued nothing; then the bytes go through the host, and the batch has a mark behind no command. The work before which wrote the source is done, and `peer` does not change
-    /// the source until the batch is done.
+    /// enqueued nothing; then the bytes go through the host, and the batch has a mark behind no command. The work that wrote the
+    /// source is done, and `peer` does not change the source until the batch is done.
     ///
     /// # Errors
     /// Those of the driver.

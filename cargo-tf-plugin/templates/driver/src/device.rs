@@ -15,7 +15,7 @@ impl Platform for TemplatePluginPlatform {
     type Device = DriverDevice;
 
     fn new() -> Result<Self> {
-        // Load the driver here: an error says in the log why there is no device, and TensorFlow goes on.
+        // Load the driver here. If that fails, the error is in the log, and TensorFlow has no such device.
         Ok(Self)
     }
 
