@@ -84,7 +84,7 @@ fn can_fuse<P: GpuPlatform>() -> bool {
 fn fuse(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     common::merge(graph, |node| is_placed_on(node, device_type), ops::is_pure)?;
     let limits = Limits { steps: MOST_STEPS, inputs: MOST_INPUTS };
-    let trees = matcher::find(graph, |node| kind(node, device_type), limits)?;
+    let trees = matcher::find(graph, |node| kind(node, device_type), ops::extent, limits)?;
     let mut removed = HashMap::new();
     trees.iter().try_for_each(|tree| replace(graph, tree, &mut removed))?;
     matcher::redirect(graph, &removed);

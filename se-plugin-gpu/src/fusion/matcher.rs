@@ -27,6 +27,17 @@ pub(crate) struct Tree {
     pub(crate) inputs: Vec<String>,
 }
 
+/// How many elements the result of a node has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Few, as of a parameter.
+    Small,
+    /// As many as its inputs.
+    OfInputs,
+    /// Many, or it is not known how many.
+    Large,
+}
+
 /// The size limits of a tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -56,13 +67,14 @@ pub(super) const REFERENCES: [&str; 6] =
 
 /// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one
 /// tree, and those without a kind are in none. With it comes how many steps a node takes. The ops
-/// have one output and no side effects.
+/// have one output and no side effects. Where not all fit into a tree, those whose `extent` is small are left out first.
 ///
 /// # Errors
 /// Fails if TensorFlow does not say which nodes must stay.
 pub(crate) fn find<K: PartialEq>(
     graph: &Graph<'_>,
     kind: impl Fn(&Node<'_>) -> Option<(K, usize)>,
+    extent: impl Fn(&Node<'_>) -> Extent,
     limits: Limits,
 ) -> Result<Vec<Tree>> {
     let nodes: Vec<_> = graph.nodes().collect();
@@ -70,7 +82,8 @@ pub(crate) fn find<K: PartialEq>(
     if kinds.iter().flatten().nth(1).is_none() {
         return Ok(Vec::new());
     }
-    let search = Search::new(graph, nodes, kinds, limits);
+    let extents = nodes.iter().map(|node| extent(node)).collect();
+    let search = Search::new(graph, nodes, kinds, extents, limits);
     let mut is_taken = vec![false; search.nodes.len()];
     let mut trees = Vec::new();
     for root in search.users_first() {
@@ -97,6 +110,7 @@ struct Search<'g, 'a, K> {
     graph: &'g Graph<'a>,
     nodes: Vec<&'g Node<'a>>,
     kinds: Vec<Option<(K, usize)>>,
+    is_small: Vec<bool>,
     limits: Limits,
     places: HashMap<&'g str, usize>,
     /// For each node the nodes that use its first output, once for each use.
@@ -114,6 +128,7 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         graph: &'g Graph<'a>,
         nodes: Vec<&'g Node<'a>>,
         kinds: Vec<Option<(K, usize)>>,
+        extents: Vec<Extent>,
         limits: Limits,
     ) -> Self {
         let places: HashMap<_, _> =
@@ -137,7 +152,46 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
             }
         }
         let has_references = nodes.iter().any(|node| REFERENCES.contains(&node.op()));
-        Self { graph, nodes, kinds, limits, places, users, is_named, is_awaited, has_references }
+        let is_small = vec![false; nodes.len()];
+        let mut search = Self {
+            graph,
+            nodes,
+            kinds,
+            is_small,
+            limits,
+            places,
+            users,
+            is_named,
+            is_awaited,
+            has_references,
+        };
+        search.find_small(&extents);
+        search
+    }
+
+    /// Finds the nodes with small results: these, and those that are computed from them alone.
+    fn find_small(&mut self, extents: &[Extent]) {
+        let mut users = vec![Vec::new(); self.nodes.len()];
+        let mut large = vec![0; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            for input in node.inputs().filter(|input| matches!(input, Input::Data { .. })) {
+                large[at] += 1;
+                if let Some(&from) = self.places.get(input.node()) {
+                    users[from].push(at);
+                }
+            }
+        }
+        let small = extents.iter().enumerate().filter(|(_, extent)| **extent == Extent::Small);
+        let mut ready: Vec<_> = small.map(|(at, _)| at).collect();
+        while let Some(node) = ready.pop() {
+            self.is_small[node] = true;
+            for &user in &users[node] {
+                large[user] -= 1;
+                if large[user] == 0 && extents[user] == Extent::OfInputs {
+                    ready.push(user);
+                }
+            }
+        }
     }
 
     /// Returns the nodes whose first outputs a node uses, once for each use.
@@ -175,7 +229,9 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
     fn grow(&self, root: usize, is_taken: &[bool]) -> Result<Vec<usize>> {
         let mut members = vec![root];
         'grow: loop {
-            for candidate in members.iter().flat_map(|&member| self.producers(member)) {
+            let all = || members.iter().flat_map(|&member| self.producers(member));
+            let large = all().filter(|&candidate| !self.is_small[candidate]);
+            for candidate in large.chain(all().filter(|&candidate| self.is_small[candidate])) {
                 if !is_taken[candidate] && self.can_join(candidate, &members)? {
                     members.push(candidate);
                     continue 'grow;

@@ -6,6 +6,7 @@
 //! mixed precision, the gradient reads and writes the shorter type.
 
 mod batch;
+mod bias;
 mod layer;
 mod mean;
 mod moments;
@@ -21,6 +22,7 @@ use se_plugin::graph::{Graph, Input, Node};
 use se_plugin::kernel::DType;
 use se_plugin::{Error, Result};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// Replaces what it finds on devices of this type.
 pub(super) fn replace(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
@@ -42,7 +44,11 @@ pub(super) fn replace(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
             found.apply(graph, &variance, &mut unused)?;
         }
     }
-    if unused.is_empty() { Ok(()) } else { remove_unused(graph, unused) }
+    if unused.is_empty() {
+        return Ok(());
+    }
+    remove_unused(graph, unused)?;
+    bias::leave_out(graph, device_type)
 }
 
 #[cold]
@@ -94,7 +100,9 @@ struct Gradient {
     /// The conversion to the shorter type.
     conversion: Option<String>,
     /// What replaced nodes wait for.
-    waits: Vec<String>,
+    waits: BTreeSet<String>,
+    /// What the root has to wait for.
+    own: BTreeSet<String>,
 }
 
 impl Gradient {
@@ -125,6 +133,8 @@ impl Gradient {
             return None;
         }
         let waits = Self::waits(view, root, &sums, &needed)?;
+        let own = awaited(root).flat_map(|name| view.instead(name, &needed));
+        let own = own.map(|name| format!("^{name}")).collect();
         let conversion =
             if others.is_empty() { Conversion::find(view, root, [x, dy]) } else { None };
         let (first_two, dtype, conversion) = match conversion {
@@ -143,6 +153,7 @@ impl Gradient {
             others,
             conversion,
             waits,
+            own,
         })
     }
 
@@ -152,8 +163,8 @@ impl Gradient {
         root: &Node<'_>,
         sums: &[&str],
         needed: &[Input<'_>],
-    ) -> Option<Vec<String>> {
-        let mut waits = Vec::new();
+    ) -> Option<BTreeSet<String>> {
+        let mut waits = BTreeSet::new();
         for name in view.awaited() {
             let awaited = [Input::Control { node: name }];
             if name == root.name() || view.reaches(root.name(), &awaited) {
@@ -166,7 +177,7 @@ impl Gradient {
             if sums.iter().any(|sum| view.reaches(sum, &awaited)) {
                 return None;
             }
-            waits.push(awaited[0].to_string());
+            waits.extend(view.instead(name, needed).into_iter().map(|name| format!("^{name}")));
         }
         Some(waits)
     }
@@ -174,6 +185,11 @@ impl Gradient {
     fn apply<'a>(self, graph: &mut Graph<'a>, root: &str, unused: &mut Vec<String>) -> Result<()> {
         let terms = graph.node(root).map(|root| operands(root).map(|term| term.node().to_owned()));
         unused.extend(terms.ok_or_else(missing)?);
+        let node = graph.node_mut(root).ok_or_else(missing)?;
+        unused.extend(awaited(node).map(str::to_owned));
+        let inputs: Vec<_> =
+            operands(node).map(|input| input.to_string()).chain(self.own).collect();
+        node.set_inputs(inputs);
         let name = match self.others[..] {
             [] => root.to_owned(),
             // Another node adds the rest.
@@ -199,6 +215,9 @@ impl Gradient {
             .set_attr("epsilon", self.epsilon)
             .set_attr("keep_dims", self.keep_dims)
             .set_attr("N", i64::from(self.has_scale));
+        if self.op == BATCH_GRADIENT {
+            node.set_attr("B", 0_i64);
+        }
         for (output, sums) in self.sums.iter().enumerate() {
             for sum in sums {
                 redirect(graph, first(sum), Input::Data { node: &name, output: output + 1 });

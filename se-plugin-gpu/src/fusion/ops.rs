@@ -1,7 +1,9 @@
 //! The ops that can be fused, with the types of their inputs and results.
 
+use super::matcher::Extent;
 use crate::kernels::elementwise::{CAST, FUSIBLE, LOGICAL, PREDICATES};
 use crate::kernels::fused::{ADD_N, BIAS_ADD, SELECT};
+use crate::kernels::moments::MOMENTS;
 use crate::launch::is_float;
 use se_plugin::graph::Node;
 use se_plugin::prelude::*;
@@ -93,6 +95,16 @@ impl Computation {
             }
             _ => vec![[0, 1, 2].map(|at| places.get(at).copied().unwrap_or(first))],
         }
+    }
+}
+
+/// Returns how many elements the result of a node has: few are those of parameters and statistics.
+pub(super) fn extent(node: &Node<'_>) -> Extent {
+    match node.op() {
+        "Const" | "ReadVariableOp" | MOMENTS => Extent::Small,
+        "Identity" | "Reshape" | "Squeeze" => Extent::OfInputs,
+        _ if Computation::of(node).is_some() => Extent::OfInputs,
+        _ => Extent::Large,
     }
 }
 

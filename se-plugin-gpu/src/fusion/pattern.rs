@@ -1,6 +1,6 @@
 //! How patterns look at the nodes of a graph, and remove those that they replace.
 
-use super::matcher::placed_with;
+use super::matcher::{CONTROL_FLOW, placed_with};
 use se_plugin::Result;
 use se_plugin::graph::{Constant, Graph, Input, Node};
 use se_plugin::kernel::DType;
@@ -8,11 +8,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 /// Ops that a pass may remove if nothing uses their results: they have no effects.
-const PURE: [&str; 26] = [
+const PURE: [&str; 28] = [
     "Add",
     "AddN",
     "AddV2",
     "All",
+    "BiasAdd",
+    "BiasAddGrad",
     "BroadcastTo",
     "Cast",
     "Const",
@@ -75,8 +77,13 @@ impl<'g, 'a> View<'g, 'a> {
     /// Returns whether a node that was looked at is computed from these inputs and constants alone. Then who has the inputs, and waits
     /// for what the nodes wait for that were looked at, need not wait for it.
     pub(super) fn is_implied(self, node: &'g str, inputs: &[Input<'_>]) -> bool {
+        self.sources(node, inputs).is_empty()
+    }
+
+    /// Returns what a node that was looked at is computed from, and that was not looked at: neither constants nor these inputs.
+    pub(super) fn sources(self, node: &'g str, inputs: &[Input<'_>]) -> BTreeSet<&'g str> {
         let seen = self.seen.borrow();
-        let mut done = BTreeSet::new();
+        let (mut done, mut sources) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![node];
         while let Some(name) = waiting.pop() {
             let is_input = inputs.iter().any(|input| input.node() == name);
@@ -87,10 +94,23 @@ impl<'g, 'a> View<'g, 'a> {
                 Some(node) if node.op() == "Const" || seen.contains(name) => {
                     waiting.extend(operands(node).map(Input::node));
                 }
-                _ => return false,
+                _ => {
+                    sources.insert(name);
+                }
             }
         }
-        true
+        sources
+    }
+
+    /// Returns what to wait for instead of a node, which is replaced if it was looked at: for what it is computed from.
+    pub(super) fn instead(self, node: &'g str, inputs: &[Input<'_>]) -> BTreeSet<&'g str> {
+        let is_seen = self.seen.borrow().contains(node);
+        let sources = if is_seen { self.sources(node, inputs) } else { [node].into() };
+        // Who waits for one of these does not wait for its output.
+        let is_flow = |name: &&str| {
+            self.graph.node(name).is_none_or(|node| CONTROL_FLOW.contains(&node.op()))
+        };
+        if sources.iter().any(is_flow) { [node].into() } else { sources }
     }
 
     /// Looks at nodes that may have nothing to do with the pattern, and forgets them.
@@ -201,6 +221,14 @@ impl<'g, 'a> View<'g, 'a> {
 /// Returns the values that a node gets.
 pub(super) fn operands<'g>(node: &'g Node<'_>) -> impl Iterator<Item = Input<'g>> {
     node.inputs().filter(|input| matches!(input, Input::Data { .. }))
+}
+
+/// Returns the nodes that use a value of a node, or wait for it.
+pub(super) fn users<'g, 'a>(
+    graph: &'g Graph<'a>,
+    name: &str,
+) -> impl Iterator<Item = &'g Node<'a>> {
+    graph.nodes().filter(move |node| node.inputs().any(|input| input.node() == name))
 }
 
 /// Returns the names of the nodes of an op on devices of this type.

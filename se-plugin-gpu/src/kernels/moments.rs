@@ -10,10 +10,12 @@ use se_plugin::register_op;
 use se_plugin::toolkit::shape::to_host;
 
 /// From `x` to the mean and the variance of each channel, with 1 for each of the first axes; if `axes` is -1, of each row. With averages of
-/// both, new ones: the old ones times `rest`, and mean and variance times `factor`.
+/// both, new ones: the old ones times `rest`, and mean and variance times `factor`. With a bias, averages are those of `x`
+/// plus the bias of the channel, and so is `mean_of_sum`.
 pub(crate) const MOMENTS: &str = "RustGpuMoments";
 
-/// The gradients of `(x - mean) / sqrt(variance + epsilon) * scale + offset`, where mean and variance are those of `x`.
+/// The gradients of `(x - mean) / sqrt(variance + epsilon) * scale + offset`, where mean and variance are those of `x`. A bias that `x`
+/// is the sum with changes nothing, so its gradient is 0, and NaN where a sum of `y_backprop` is not finite.
 pub(crate) const BATCH_GRADIENT: &str = "RustGpuBatchNormGrad";
 
 /// The same where mean and variance are those of rows, of which there are `axes` axes.
@@ -28,13 +30,16 @@ impl OpDefinition for Moments {
         op.attribute("T: {half, bfloat16, float}")
             .attribute("axes: int >= -1")
             .attribute("N: int >= 0")
+            .attribute("B: int >= 0")
             .attribute("rest: float")
             .attribute("factor: float")
             .input("x: T")
             .input("averages: N * float")
+            .input("bias: B * T")
             .output("mean: float")
             .output("variance: float")
-            .output("new_averages: N * float");
+            .output("new_averages: N * float")
+            .output("mean_of_sum: B * float");
     }
 }
 register_op!(Moments);
@@ -46,6 +51,7 @@ impl OpDefinition for BatchGradient {
 
     fn define(op: &mut OpDefinitionBuilder) {
         define_gradient(op);
+        op.attribute("B: int >= 0").output("bias_backprop: B * T");
     }
 }
 register_op!(BatchGradient);
@@ -112,11 +118,22 @@ fn norm(epsilon: f32, has_scale: bool) -> BatchNorm {
     BatchNorm { epsilon, has_scale, ..BatchNorm::of_training() }
 }
 
+/// Reads whether there is a bias, which layers do not have.
+fn has_bias(construction: &OpKernelConstruction<'_>) -> Result<bool> {
+    if !construction.has_attr("B")? {
+        return Ok(false);
+    }
+    let biases = construction.attr::<i64>("B")?;
+    ensure!((0..=1).contains(&biases), wrong(format!("B is {biases} and not 0 or 1")));
+    Ok(biases == 1)
+}
+
 /// The attributes of the moments.
 struct Averages {
     axes: Option<usize>,
     /// Whether there are averages.
     has: bool,
+    has_bias: bool,
     rest: f32,
     factor: f32,
 }
@@ -129,9 +146,12 @@ impl Averages {
             count == 0 || count == 2 && axes.is_some(),
             wrong(format!("N is {count} and not 0 or 2, and 0 for rows"))
         );
+        let has_bias = has_bias(construction)?;
+        ensure!(!has_bias || axes.is_some(), wrong("B is 1 and not 0, as for rows"));
         Ok(Self {
             axes,
             has: count == 2,
+            has_bias,
             rest: construction.attr("rest")?,
             factor: construction.attr("factor")?,
         })
@@ -152,18 +172,28 @@ impl Averages {
             Ok((old.clone(), context.output(2 + number, old.shape())?))
         };
         let ((old_mean, new_mean), (old_variance, new_variance)) = (average(0)?, average(1)?);
+        let (mut bias, mut mean_of_sum) = (mean.clone(), mean.clone());
+        if self.has_bias {
+            let averages = if self.has { 2 } else { 0 };
+            bias = context.input(1 + averages)?;
+            ensure!(
+                bias.len() == mean.len(),
+                unfit(op, &[("bias", &bias), ("mean", &mean)], "each other")
+            );
+            mean_of_sum = output(context, 2 + averages, &kept)?;
+        }
         if mean.is_empty() {
             return Ok(());
         }
-        // The shader has the places of all tensors of batch normalization.
-        let all = [&x, &mean, &mean, &old_mean, &old_variance, &x];
+        // The shader has the places of all tensors of batch normalization: scale is the bias, and `y` the mean with it.
+        let all = [&x, &bias, &mean, &old_mean, &old_variance, &mean_of_sum];
         let outputs = [&mean, &variance, &new_mean, &new_variance];
         let operands: Vec<_> = all.into_iter().chain(outputs).map(Operand::from).collect();
         let norm = BatchNorm {
             epsilon: self.rest,
             factor: self.factor,
             has_averages: self.has,
-            has_scale: false,
+            has_scale: self.has_bias,
             ..BatchNorm::of_training()
         };
         norm.enqueue(context, op, Op::Moments, &x, mean.len(), &operands)
@@ -177,6 +207,7 @@ pub(super) struct Attributes {
     /// Of the gradients of scale and offset.
     pub(super) keep_dims: [bool; 2],
     pub(super) has_scale: bool,
+    has_bias: bool,
 }
 
 impl Attributes {
@@ -193,6 +224,7 @@ impl Attributes {
             epsilon: construction.attr("epsilon")?,
             keep_dims,
             has_scale: scales == 1,
+            has_bias: has_bias(construction)?,
         })
     }
 
@@ -218,17 +250,13 @@ impl Attributes {
         let dscale = output(context, 1, &scale_shape)?;
         let offset_shape = if self.keep_dims[1] { kept(rest, self.axes) } else { rest.to_vec() };
         let doffset = output(context, 2, &offset_shape)?;
+        let dbias = if self.has_bias { output(context, 3, rest)? } else { dx.clone() };
         if n_channels == 0 {
             return Ok(());
         }
         let rows = [&scale, &mean, &variance];
-        norm(self.epsilon, self.has_scale).slopes(
-            context,
-            op,
-            [&x, &dy],
-            rows,
-            [&dx, &dscale, &doffset],
-        )
+        let norm = BatchNorm { has_averages: self.has_bias, ..norm(self.epsilon, self.has_scale) };
+        norm.slopes(context, op, [&x, &dy], rows, [&dx, &dscale, &doffset, &dbias])
     }
 }
 

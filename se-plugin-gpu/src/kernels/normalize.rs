@@ -11,9 +11,10 @@ pub(super) struct BatchNorm {
     pub(super) is_training: bool,
     /// The weight of the new values in the running mean and variance.
     pub(super) factor: f32,
-    /// Whether there is a scale. It is 1 otherwise.
+    /// Whether there is a scale, which is 1 otherwise; of moments, whether there is a bias.
     pub(super) has_scale: bool,
-    /// Whether there are averages of moments: `epsilon` times the old ones, and `factor` times the new.
+    /// Whether there are averages of moments: `epsilon` times the old ones, and `factor` times the new. Of a gradient, whether there is that
+    /// of a bias.
     pub(super) has_averages: bool,
 }
 
@@ -66,16 +67,16 @@ impl BatchNorm {
         stages.each(op, &operands, |launch| launch.enqueue(context))
     }
 
-    /// Enqueues a gradient: from `x` and `dy`, and scale, mean and variance of each channel, to the gradients of `x`, scale and offset.
+    /// Enqueues a gradient: from `x` and `dy`, and scale, mean and variance of each channel, to the gradients of `x`, scale, offset and bias.
     pub(super) fn slopes(
         &self,
         context: &Run<'_>,
         op: &'static str,
         [x, dy]: [&DeviceTensor; 2],
         [scale, mean, variance]: [&DeviceTensor; 3],
-        [dx, dscale, doffset]: [&DeviceTensor; 3],
+        [dx, dscale, doffset, dbias]: [&DeviceTensor; 4],
     ) -> Result<()> {
-        let all = [x, scale, dy, mean, variance, dx, dscale, doffset, dx, dx];
+        let all = [x, scale, dy, mean, variance, dx, dscale, doffset, dbias, dx];
         self.enqueue(context, op, Op::Gradient, x, mean.len(), &all.map(Operand::from))
     }
 
@@ -132,7 +133,7 @@ pub(super) enum Op {
 /// How the elements are divided among workgroups, and what all launches are told.
 pub(super) struct Stages {
     constants: [u32; 3],
-    /// A scale, and averages.
+    /// A scale, and averages, or what else they stand for.
     has: [bool; 2],
     numbers: [u32; 4],
     is_wide: bool,
@@ -242,7 +243,7 @@ fn gradient(context: &Run<'_>, op: &'static str, norm: &BatchNorm) -> Result<()>
     for unused in [3, 4] {
         output(context, unused, &[0])?;
     }
-    let (rows, outputs) = ([&scale, &mean, &variance], [&dx.tensor, &dscale, &doffset]);
+    let (rows, outputs) = ([&scale, &mean, &variance], [&dx.tensor, &dscale, &doffset, &dx.tensor]);
     norm.slopes(context, op, [&x, &dy], rows, outputs)?;
     dx.finish(context, op)
 }

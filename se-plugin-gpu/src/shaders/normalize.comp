@@ -12,9 +12,11 @@ layout(constant_id = 2) const uint TYPE = 0;
 layout(constant_id = 3) const bool IS_LAST = false;
 // Whether four channels are read at once: their number is a multiple of four, and all tensors are aligned.
 layout(constant_id = 4) const bool IS_WIDE = false;
-// Whether there is a scale, which is else 1.
+// Whether there is a scale, which is else 1. Of moments: whether there is a bias, in the place of the scale. The mean with it
+// is written to `y`, and is that of the averages.
 layout(constant_id = 5) const bool HAS_SCALE = true;
-// Whether there are averages of moments, as `mean` and `variance`: `epsilon` times them, and `factor` times the new ones.
+// Whether there are averages of moments, as `mean` and `variance`: `epsilon` times them, and `factor` times the new ones. Of the
+// gradient: whether that of a bias of `x` is written to `saved_mean`.
 layout(constant_id = 6) const bool HAS_AVERAGES = false;
 
 layout(push_constant, scalar) uniform Push {
@@ -47,6 +49,9 @@ void store_floats(uint64_t at, uint i, vec4 four) { store_elements(at, i, T_F32,
 vec4 reciprocal_root(vec4 x) {
     return vec4(1.0f / sqrt(x[0]), 1.0f / sqrt(x[1]), 1.0f / sqrt(x[2]), 1.0f / sqrt(x[3]));
 }
+
+// 0, unless `x` is not finite.
+float zero_of(float x) { return isnan(x) || isinf(x) ? uintBitsToFloat(0x7fc00000u) : 0.0f; }
 
 // Of so many elements of each channel: their sum, and the sum of the squares of what they differ from their mean. Of a gradient:
 // the sums of `dy`, and of its products with what elements differ from the mean.
@@ -204,6 +209,9 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
     if (IS_GRADIENT) {
         store_floats(push.new_mean, channel, normal);
         store_floats(push.new_variance, channel, all.first);
+        // What all elements are shifted by, the mean takes away.
+        vec4 zero = vec4(zero_of(all.first[0]), zero_of(all.first[1]), zero_of(all.first[2]), zero_of(all.first[3]));
+        if (HAS_AVERAGES) store_elements(push.saved_mean, channel, TYPE, zero);
         return;
     }
     if (OP == NORMALIZE) {
@@ -219,6 +227,10 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
     }
     store_floats(push.new_mean, channel, mean);
     store_floats(push.new_variance, channel, variance);
+    if (OP == MOMENTS && HAS_SCALE) {
+        mean = mean + elements(push.scale, channel);
+        store_floats(push.y, channel, mean);
+    }
     if (!HAS_AVERAGES) return;
     store_floats(push.saved_mean, channel, floats(push.mean, channel) * push.epsilon + mean * push.factor);
     store_floats(push.saved_variance, channel, floats(push.variance, channel) * push.epsilon + variance * push.factor);

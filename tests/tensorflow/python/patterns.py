@@ -4,6 +4,7 @@ All but `rows` and `finite` are about batch normalization.
     written    as `tf.nn.moments` and `tf.nn.batch_normalization` write it: results and gradients of all inputs are the CPU's, and those of the
                same ops one by one, in the same bits each time
     layers     as Keras' layer writes it, in float32 and mixed precision
+    biases     after a bias, which changes nothing but the mean
     rows       layer normalization as Keras' layer writes it
     others     what looks like it and is another thing is computed as it is written
     order      nodes that wait, are fed, or read memory that changes
@@ -153,6 +154,58 @@ def layers():
                     check(policy == "float32" or ran["Cast"] == 0, "%s %r: %d conversions" % (policy, options, ran["Cast"]))
             for index, (a, b) in enumerate(zip(*results)):
                 near(a, b, limit, "%s %r, output %d" % (policy, options, index))
+    keras.mixed_precision.set_global_policy("float32")
+
+
+# Neither sum nor gradient of the bias is a launch of its own.
+NO_BIAS = {**BOTH, "BiasAdd": 0, "BiasAddGrad": 0}
+
+
+def biases():
+    def normalize(x, bias, scale, offset):
+        return tf.nn.relu(moments_first(tf.nn.bias_add(x * 2, bias), scale, offset)[0]),
+
+    # The mean is that of the sum.
+    def with_mean(x, bias, scale, offset):
+        return moments_first(tf.nn.bias_add(x * 2, bias), scale, offset)
+
+    def twice(x, bias, scale, offset):
+        return tf.nn.relu(normalize(x, bias, scale, offset)[0] + normalize(tf.sin(x), scale, bias, offset)[0]),
+    # The gradient of the bias is 0, and on the CPU a sum of rounding errors.
+    limit = 2e-4
+    for shape in [(4, 5, 3, 7), (2, 16, 16, 8), (3, 2, 2, 1)]:
+        x, weights = (tf.constant(random.normal(3.0, 2.0, shape), tf.float32) for _ in range(2))
+        inputs = [tf.constant(random.uniform(0.5, 2.0, shape[-1:]), tf.float32) for _ in range(3)]
+        for function in (normalize, with_mean):
+            compare(gradients(function), [weights, x] + inputs, "%s %r" % (function.__name__, shape), NO_BIAS, limit)
+        compare(gradients(twice), [weights, x] + inputs, "twice %r" % (shape,), {**NO_BIAS, MOMENTS: 4, GRADIENT: 4}, limit)
+        # What is not finite stays so.
+        wrong = tf.tensor_scatter_nd_update(weights, [[0] * 4], [np.inf])
+        compare(gradients(with_mean), [wrong, x] + inputs, "infinite %r" % (shape,), NO_BIAS, limit)
+    for policy, limit in (("float32", 2e-4), ("mixed_float16", 5e-3), ("mixed_bfloat16", 4e-2)):
+        keras.mixed_precision.set_global_policy(policy)
+        x = tf.constant(random.normal(1.0, 2.0, (4, 6, 5, 3)), keras.mixed_precision.global_policy().compute_dtype)
+        weights = tf.cast(random.normal(size=(4, 6, 5, 8)), x.dtype)
+        results = []
+        for device in (DEVICE, CPU):
+            with tf.device(device):
+                keras.utils.set_random_seed(5)
+                layers = [keras.layers.Conv2D(8, 1, bias_initializer="random_normal"), keras.layers.BatchNormalization(momentum=0.9)]
+                model = keras.Sequential([keras.Input((6, 5, 3), dtype=x.dtype.name), *layers, keras.layers.Activation("tanh")])
+
+            def step(weights, x, model=model):
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = model(x, training=True)
+                variables = [variable.value for variable in model.trainable_variables]
+                return [y, *tape.gradient(y, [x] + variables, output_gradients=weights)]
+            found, ran = run(step, [weights, x], device)
+            results.append(found + [variable.numpy() for variable in model.non_trainable_variables])
+            if device == DEVICE:
+                missing = {op: ran[op] for op, launches in NO_BIAS.items() if ran[op] != launches}
+                check(not missing, "%s: %r" % (policy, missing))
+        for index, (a, b) in enumerate(zip(*results)):
+            near(a, b, limit, "%s, output %d" % (policy, index))
     keras.mixed_precision.set_global_policy("float32")
 
 
@@ -381,4 +434,4 @@ def off():
     compare(lambda x: all_finite([x, x * 2]), [x], "off", {FINITE: 0})
 
 
-take(written, layers, rows, others, order, finite, off)
+take(written, layers, biases, rows, others, order, finite, off)

@@ -22,8 +22,17 @@ fn kind(node: &Node<'_>) -> Option<(char, usize)> {
     first.map(|first| (if first == 'f' { first } else { 'n' }, steps(first)))
 }
 
+/// Those of `SMALL`.
+fn extent(node: &Node<'_>) -> Extent {
+    match node.op() {
+        "SMALL" => Extent::Small,
+        "MANY" => Extent::Large,
+        _ => Extent::OfInputs,
+    }
+}
+
 fn found(graph: &Graph<'_>) -> Vec<Tree> {
-    find(graph, kind, LIMITS).unwrap()
+    find(graph, kind, extent, LIMITS).unwrap()
 }
 
 /// Checks the trees, each `STEPS | INPUTS`.
@@ -171,4 +180,17 @@ fn nodes_that_must_stay_or_name_a_place_stay() {
 #[test]
 fn circles_are_left_alone() {
     expect(&["a = n c", "b = n a", "c = n b", "o = OUT c"], &[]);
+}
+
+#[test]
+fn what_is_computed_for_few_elements_is_left_out_first() {
+    let many = ["many = MANY", "a = neg many", "b = neg a"];
+    let few = ["few = SMALL", "c = neg few", "d = neg c", "e = neg d"];
+    // In a tree are four steps.
+    for sum in ["sum = add b e", "sum = add e b"] {
+        let nodes = [&many[..], &few[..], &[sum, "last = END sum"]].concat();
+        let trees: Vec<_> = found(&graph(&nodes)).iter().map(ToString::to_string).collect();
+        let with_many = trees.iter().find(|tree| tree.contains("sum")).unwrap();
+        assert!(with_many.contains("a ") && with_many.contains("b "), "{trees:?}");
+    }
 }

@@ -64,6 +64,7 @@ impl Moments {
             .set_attr("T", self.dtype)
             .set_attr("axes", self.axes)
             .set_attr("N", averages.len() as i64)
+            .set_attr("B", 0_i64)
             .set_attr("rest", rest)
             .set_attr("factor", factor);
         for (number, average) in averages.iter().enumerate() {

@@ -72,6 +72,9 @@ fn graph(lines: &str) -> Graph<'static> {
         if matches!(words[1], "Mean" | "Sum") {
             node.set_attr("keep_dims", words[1] == "Mean");
         }
+        if words[1] == "BiasAdd" {
+            node.set_attr("data_format", "NHWC".to_owned());
+        }
         graph.add_node(node).unwrap();
     }
     graph
@@ -275,4 +278,98 @@ fn moving_averages_are_computed_with_the_moments() {
         let left = replaced(&lines.replacen(from, to, 1));
         assert!(left.contains(&"mean RustGpuMoments x".to_owned()), "{to}: {left:?}");
     }
+}
+
+const BIAS: &str = "
+    of_images Conv2D
+    bias ReadVariableOp
+    x BiasAdd of_images bias
+    dbias BiasAddGrad dx
+    used_bias MatMul dbias
+";
+
+/// The nodes with a bias that is added to `x`, after a change.
+fn with_bias(from: &str, to: &str) -> Vec<String> {
+    let lines = format!("{NODES}{AVERAGES}").replacen("x Placeholder", BIAS, 1);
+    let changed = lines.replacen(from, to, 1);
+    assert!(changed != lines || from == to, "{from}");
+    replaced(&changed)
+}
+
+#[track_caller]
+fn must_have(left: &[String], expected: &[&str]) {
+    assert!(expected.iter().all(|line| left.iter().any(|found| found == line)), "{left:#?}");
+}
+
+#[test]
+fn a_bias_is_left_out() {
+    let in_sums = "more AddV2 of_x dy\n    y AddN shift more";
+    for to in ["y AddV2 of_x shift", "y AddV2 shift of_x", in_sums] {
+        let left = with_bias("y AddV2 of_x shift", to);
+        let expected = [
+            "mean RustGpuMoments of_images old_mean old_variance bias",
+            "of_x Mul of_images inverse",
+            "mean_row Squeeze mean",
+            "dx RustGpuBatchNormGrad of_images dy mean row scale",
+            "used_bias MatMul dx:3",
+        ];
+        must_have(&left, &expected);
+        assert!(!left.iter().any(|line| line.contains("BiasAdd")), "{left:#?}");
+    }
+}
+
+/// The sum is then part of what is computed of it.
+#[test]
+fn a_bias_stays_in_the_normalization_if_its_mean_is_needed() {
+    for (from, to) in [
+        ("used MatMul dx", "used MatMul mean_row dx"),
+        ("used MatMul dx", "used MatMul of_mean dx"),
+        ("used MatMul dx", "used MatMul of_x dx"),
+        ("used MatMul dx", "used MatMul shift dx"),
+        ("y AddV2 of_x shift", "y Mul of_x shift"),
+        ("shift Sub offset of_mean", "shift AddV2 offset of_mean"),
+        ("of_x Mul x inverse", "of_x Mul x root"),
+        ("of_x Mul x inverse", "of_x AddV2 x inverse"),
+    ] {
+        let left = with_bias(from, to);
+        let expected = [
+            "mean RustGpuMoments of_images old_mean old_variance bias",
+            "x BiasAdd of_images bias",
+            "mean_row Squeeze mean:4",
+            "dx RustGpuBatchNormGrad of_images dy mean row scale",
+            "used_bias MatMul dx:3",
+        ];
+        must_have(&left, &expected);
+        assert!(left.iter().any(|line| line.starts_with("of_x ") && line.contains(" x ")), "{to}");
+    }
+}
+
+#[test]
+fn a_bias_whose_sum_is_needed_stays() {
+    for (from, to) in [
+        ("used MatMul dx", "used MatMul x dx"),
+        ("used MatMul dx", "more Tanh x\n    used MatMul dx more"),
+        ("x BiasAdd of_images bias", "x BiasAdd of_images bias ^dy"),
+        ("x BiasAdd of_images bias", "x AddV2 of_images bias"),
+        // No gradient is found.
+        ("twice Mul two by_variance", "twice Mul part by_variance"),
+    ] {
+        let left = with_bias(from, to);
+        must_have(&left, &["mean RustGpuMoments x old_mean old_variance"]);
+    }
+}
+
+/// What waits for a node that is replaced waits for what it was computed from, and does not keep it.
+#[test]
+fn nodes_that_the_gradient_waits_for_are_replaced() {
+    // The sum of `dy`, which another gradient has.
+    let lines = NODES.replacen("doffset Sum dy axes", "other RustGpuBatchNormGrad x dy", 1);
+    let lines = lines.replacen("negative Neg doffset", "negative Neg other:2", 1);
+    let mut graph = graph(&lines.replacen("y doffset", "y other:2", 1));
+    graph.node_mut("other").unwrap().set_attr("axes", 3_i64).set_attr("keep_dims", vec![false]);
+    replace(&mut graph, "MY_GPU").unwrap();
+    let gradient = graph.node("dx").unwrap();
+    let inputs: Vec<_> = gradient.inputs().map(|input| input.to_string()).collect();
+    assert_eq!(inputs, ["x", "dy", "mean", "row", "scale", "^other"]);
+    assert!(graph.node("products").is_none() && graph.node("by_variance").is_none());
 }
