@@ -1,6 +1,7 @@
 //! A kind of device.
 
 use crate::device::Device;
+use tf_op_plugin::DType;
 use tf_plugin_core::Result;
 
 /// A kind of device, which a plugin adds to TensorFlow.
@@ -60,6 +61,19 @@ pub trait Platform: Sized + Send + Sync + 'static {
     /// # Errors
     /// Any. This device and those after it are then not counted, and the log says why.
     fn open(&self, ordinal: usize) -> Result<Self::Device>;
+
+    /// Returns whether the kernels for an op with these types of attributes are optional: whether the devices can run
+    /// them is known once they are open. TensorFlow runs an op on the CPU if it has no kernel on the device, with copies there and
+    /// back, but a kernel cannot be taken back. So these are registered later: when the devices are counted, if
+    /// [`has_optional_kernels`](Self::has_optional_kernels). By default no kernel is optional.
+    fn is_optional(_op: &str, _types: &[(&str, DType)]) -> bool {
+        false
+    }
+
+    /// Returns whether all devices that were opened can run the [optional](Self::is_optional) kernels.
+    fn has_optional_kernels(&self) -> bool {
+        true
+    }
 }
 
 /// Fails the compilation if the name or the type of a platform would make TensorFlow abort.

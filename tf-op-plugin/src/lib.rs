@@ -130,7 +130,7 @@ pub mod __private {
 
     /// Registering kernels.
     pub mod register {
-        pub use crate::kernel::register::{Registered, register};
+        pub use crate::kernel::register::{Registered, register, register_kernels};
     }
 
     /// The C boundary.

@@ -9,7 +9,7 @@ use super::versions::{
     self, VersionError, Versioned as _, check_major_version, field, fill, read_at_least,
 };
 use crate::device_limit::limit;
-use crate::kernel::register::register as register_kernels;
+use crate::kernel::register::{register as register_kernels, register_optional};
 use crate::platform::Platform;
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -87,6 +87,11 @@ impl<P: Platform> PlatformState<P> {
                     device_type::<P>(),
                     devices.len()
                 )),
+            }
+            // Without devices, they only tell tools which kernels there are.
+            let platform = self.platform.get();
+            if devices.is_empty() || platform.is_some_and(P::has_optional_kernels) {
+                register_optional::<P>();
             }
             devices
         })

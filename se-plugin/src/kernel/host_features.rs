@@ -3,6 +3,7 @@
 use crate::abi::kernel::target::Devices;
 use crate::abi::kernel::variables::host_has_variables;
 use crate::abi::kernel::variants::host_has_variants;
+use crate::kernel::register::is_registered;
 use crate::platform::Platform;
 use tf_op_plugin::__private::{Registration, kernels_for};
 use tf_op_plugin::DType;
@@ -34,7 +35,7 @@ pub(crate) fn has_kernel_of<P: Platform>(op: &str, types: &[(&str, DType)]) -> b
     let features = HostFeatures::now();
     kernels_for::<Devices<P>>()
         .into_iter()
-        .any(|one| one.is_for(op, types) && features.all_for(one))
+        .any(|one| one.is_for(op, types) && features.all_for(one) && is_registered::<P>(one))
 }
 
 #[cfg(test)]

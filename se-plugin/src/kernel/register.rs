@@ -4,11 +4,45 @@ use super::{host_features::HostFeatures, workarounds, xla};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::target::Devices;
 use crate::platform::Platform;
+use core::sync::atomic::{AtomicBool, Ordering};
+use tf_op_plugin::__private::Registration;
 use tf_op_plugin::__private::abi::{Status, register_kernel};
-use tf_op_plugin::__private::register::{Registered, register as register_all};
+use tf_op_plugin::__private::register::{
+    Registered, register as register_all, register_kernels as register_more,
+};
 use tf_plugin_core::__private::boundary::guard_logged;
 
-/// Registers all kernels of a platform, once a process: a second registration of a kernel makes its op fail.
+/// Whether optional kernels are registered. A library has one platform.
+static HAS_OPTIONAL: AtomicBool = AtomicBool::new(false);
+
+fn is_optional<P: Platform>(one: &Registration) -> bool {
+    P::is_optional(one.op, one.options.types)
+}
+
+/// Returns whether a kernel is not optional, or is registered.
+pub(crate) fn is_registered<P: Platform>(one: &Registration) -> bool {
+    HAS_OPTIONAL.load(Ordering::Acquire) || !is_optional::<P>(one)
+}
+
+/// Registers the optional kernels of a platform, once a process.
+pub(crate) fn register_optional<P: Platform>() {
+    if HAS_OPTIONAL.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let body = || {
+        let status = Status::new()?;
+        let features = HostFeatures::now();
+        register_more::<Devices<P>>(
+            &status,
+            |one| features.all_for(one) && is_optional::<P>(one),
+            |one| xla::raised(one, device_type::<P>()),
+        )
+        .map(drop)
+    };
+    guard_logged("the registration of optional kernels", || (), body);
+}
+
+/// Registers the kernels of a platform that are not optional, once a process: a second registration of a kernel makes its op fail.
 /// Kernels that cannot be registered are logged; the others are registered.
 ///
 /// This runs in `SE_InitPlugin`. TensorFlow would also call a `TF_InitKernel`, a moment later and without
@@ -19,7 +53,7 @@ pub(crate) fn register<P: Platform>() {
         let features = HostFeatures::now();
         let registered = register_all::<Devices<P>>(
             &status,
-            |one| features.all_for(one),
+            |one| features.all_for(one) && !is_optional::<P>(one),
             |one| xla::raised(one, device_type::<P>()),
         )?;
         let Some(Registered { host, ops, present }) = registered else { return Ok(()) };

@@ -22,12 +22,31 @@ pub struct Registered<'s> {
     pub present: Vec<&'static Registration>,
 }
 
-/// Registers the ops of the library, and its kernels for the devices of a target; `adapt` returns what to register for
-/// each. Logs those that cannot be registered. Returns `None` if the host has no kernels, such as that of tests.
+/// Registers the ops of the library, and its kernels for the devices of a target as [`register_kernels`] does.
 ///
 /// # Errors
 /// If the process has no TensorFlow.
 pub fn register<T: Target>(
+    status: &Status,
+    can_run: impl Fn(&Registration) -> bool,
+    adapt: impl Fn(&Registration) -> Registration,
+) -> Result<Option<Registered<'_>>> {
+    if HostApi::get().is_ok() {
+        for op in OpRegistration::all() {
+            if let Err(error) = op.register(status) {
+                log_error(&format_args!("the op {} is not registered: {error:#}", op.name));
+            }
+        }
+    }
+    register_kernels::<T>(status, can_run, adapt)
+}
+
+/// Registers the kernels for the devices of a target that `can_run` chooses; `adapt` returns what to register for
+/// each. Logs those that cannot be registered. Returns `None` if the host has no kernels, such as that of tests.
+///
+/// # Errors
+/// If the process has no TensorFlow.
+pub fn register_kernels<T: Target>(
     status: &Status,
     can_run: impl Fn(&Registration) -> bool,
     adapt: impl Fn(&Registration) -> Registration,
@@ -39,11 +58,6 @@ pub fn register<T: Target>(
             return Ok(None);
         }
     };
-    for op in OpRegistration::all() {
-        if let Err(error) = op.register(status) {
-            log_error(&format_args!("the op {} is not registered: {error:#}", op.name));
-        }
-    }
     let Selection { chosen, refused } = registry::choose(registry::kernels_for::<T>(), can_run);
     for refusal in refused {
         log_error(&refusal);
