@@ -51,6 +51,12 @@ impl Gpus {
         self.all.len()
     }
 
+    /// Returns whether all GPUs compute with float64, unless a setting forbids it.
+    #[must_use]
+    pub fn have_float64(&self) -> bool {
+        self.all.iter().all(|(gpu, _)| gpu.has_float64)
+    }
+
     /// Creates the device of a GPU.
     ///
     /// # Errors
@@ -148,6 +154,12 @@ macro_rules! plugin {
             }
             fn open(&self, ordinal: usize) -> $crate::__private::se_plugin::Result<$crate::GpuDevice> {
                 self.0.device(ordinal)
+            }
+            fn is_optional(op: &str, types: &[(&str, $crate::__private::DType)]) -> bool {
+                $crate::ops::need_float64(op, types)
+            }
+            fn has_optional_kernels(&self) -> bool {
+                self.0.have_float64()
             }
         }
 

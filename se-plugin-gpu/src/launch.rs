@@ -251,13 +251,14 @@ pub fn element_type(dtype: DType) -> Result<u32> {
         DType::Uint32 => 9,
         DType::Uint64 => 10,
         DType::Bool => 11,
+        DType::Float64 => 12,
         other => {
             return Err(Error::new(Code::Unimplemented, format!("shaders have no type {other}")));
         }
     })
 }
 
-/// Returns whether shaders compute with the type as a float.
+/// Returns whether shaders compute with the type as a float, and not as a double.
 pub(crate) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float16 | DType::Bfloat16)
 }

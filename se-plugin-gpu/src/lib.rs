@@ -48,4 +48,5 @@ pub use stream::{GpuEvent, GpuStream};
 pub mod __private {
     pub use se_plugin;
     pub use se_plugin::device_plugin;
+    pub use se_plugin::kernel::DType;
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 /// | `MY_GPU_TYPE` | the type of the device, in place of the plugin's |
 /// | `MY_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
 /// | `MY_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units |
+/// | `MY_GPU_FLOAT64` | `0`: ops compute with float64 on the CPU |
 /// | `MY_GPU_CACHE` | the directory for compiled programs, or `0` for none; `~/.cache/tensorflow-my-gpu` by default |
 /// | `MY_GPU_COUNTERS` | a file to which the GPU's name, how often each kernel ran, and the bytes of its tensors are written, whenever a tensor is copied to the host |
 #[derive(Clone, Debug)]
@@ -31,6 +32,8 @@ pub struct Settings {
     pub timeout: Option<Duration>,
     /// Whether cooperative matrices may be used.
     pub cooperative: bool,
+    /// Whether ops may compute with float64.
+    pub float64: bool,
     /// The directory for compiled programs.
     pub cache: Option<PathBuf>,
     /// The file for counts.
@@ -47,6 +50,7 @@ impl Settings {
             memory: None,
             timeout: None,
             cooperative: true,
+            float64: true,
             cache: None,
             counters: None,
         }
@@ -73,6 +77,7 @@ impl Settings {
             memory: parsed(&name("MEMORY_MIB"), mib, "512")?,
             timeout: parsed(&name("TIMEOUT_S"), seconds, "300, 0 for no limit")?,
             cooperative: flag(&name("COOPERATIVE_MATRICES"), true)?,
+            float64: flag(&name("FLOAT64"), true)?,
             cache: cache.unwrap_or_else(|| cache::of_user(prefix)),
             counters: text(&name("COUNTERS"))?.map(Into::into),
         })

@@ -4,8 +4,28 @@
 use std::fs;
 use std::path::Path;
 
+/// The shaders that have a variant for doubles, too. Those whose names end with `64` have no other.
+const DOUBLES: [&str; 9] =
+    ["add_n", "bincount", "optimize", "range", "reduce", "scan", "scatter", "softmax", "topk"];
+
 /// Returns the variants of a file: their names and the definitions.
 fn variants(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
+    let double = |suffix: &str| format!("{name}.{suffix}.spv");
+    if name.ends_with("64") {
+        return vec![(double("double"), vec!["-DDOUBLE"])];
+    }
+    let mut variants = without_doubles(name, source);
+    if DOUBLES.contains(&name) || name == "elementwise" {
+        variants.push((double("double"), vec!["-DDOUBLE"]));
+    }
+    if name == "elementwise" {
+        variants.push((double("long.double"), vec!["-DDOUBLE", "-DLONG"]));
+    }
+    variants
+}
+
+/// Returns those without doubles.
+fn without_doubles(name: &str, source: &str) -> Vec<(String, Vec<&'static str>)> {
     if source.contains("#include \"products.glsl\"") {
         let mut variants = vec![
             (format!("{name}.spv"), vec![]),

@@ -12,6 +12,7 @@
 //! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
 //! | `RUST_GPU_FUSE` | `0`: graphs stay as they are: nothing is fused, merged or replaced |
 //! | `RUST_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units of a Vulkan GPU |
+//! | `RUST_GPU_FLOAT64` | `0`: ops compute with float64 on the CPU, as they do without the setting if a GPU or its driver cannot |
 //! | `RUST_GPU_NVIDIA_LIBRARIES` | `0`: CUDA computes without cuBLAS and cuDNN |
 //! | `RUST_GPU_TF32` | `1`: cuBLAS and cuDNN may multiply float32 as TF32 |
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA or OpenCL, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |

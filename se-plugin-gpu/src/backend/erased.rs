@@ -65,6 +65,7 @@ pub(crate) trait Driver: Send + Sync {
     unsafe fn free(&self, memory: Memory);
     fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Program>;
     fn recorder(&self) -> BackendResult<Box<dyn Recorder>>;
+    fn supports_float64(&self) -> bool;
     fn supports_matmul(&self, product: &MatMul) -> bool;
     fn supports_convolution(&self, convolution: &Convolution) -> bool;
     fn supports_peer_copies(&self) -> bool;
@@ -176,6 +177,10 @@ impl<B: Backend> Driver for Erased<B> {
     fn recorder(&self) -> BackendResult<Box<dyn Recorder>> {
         let batch = ManuallyDrop::new(call::<B, _>(|| self.0.batch())?);
         Ok(Box::new(ErasedBatch { backend: Arc::clone(&self.0), batch }))
+    }
+
+    fn supports_float64(&self) -> bool {
+        call::<B, _>(|| Ok(self.0.supports_float64())).unwrap_or(false)
     }
 
     fn supports_matmul(&self, product: &MatMul) -> bool {

@@ -9,7 +9,7 @@ use super::shader::Shader;
 use super::watchdog::Watchdog;
 use crate::settings::Settings;
 use se_plugin::profiler::Timeline;
-use se_plugin::{Error, Result};
+use se_plugin::{Code, Error, Result};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -43,6 +43,8 @@ pub(crate) struct Gpu {
     pub(crate) is_software: bool,
     /// How many turns the loops of an invocation may take together, if the driver has a limit.
     pub(crate) most_turns: Option<usize>,
+    /// Whether shaders compute with float64: the driver supports it, and no setting forbids it.
+    pub(crate) has_float64: bool,
     /// The cooperative matrices that the driver has, unless a setting forbids them.
     pub(crate) offered: Option<CooperativeMatrix>,
     /// The cooperative matrices that kernels use, once they were tested.
@@ -63,7 +65,9 @@ impl Gpu {
         if let Some(limit) = settings.timeout {
             watchdog.set_limit(limit);
         }
+        let has_float64 = settings.float64 && opened.driver.supports_float64();
         Self {
+            has_float64,
             driver: opened.driver,
             programs: Mutex::default(),
             compiling: Mutex::default(),
@@ -128,6 +132,9 @@ impl Gpu {
         if let Some(program) = self.compiled(shader, constants) {
             return Ok(program);
         }
+        if !self.has_float64 && shader.computes_with_float64() {
+            return Err(self.without_float64());
+        }
         self.lost().map_or(Ok(()), Err)?;
         let _one = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have compiled it meanwhile.
@@ -139,6 +146,17 @@ impl Gpu {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         programs.entry((shader.name, shader.glsl)).or_default().insert(constants.to_vec(), program);
         Ok(program)
+    }
+
+    #[cold]
+    fn without_float64(&self) -> Error {
+        Error::new(
+            Code::Unimplemented,
+            format!(
+                "`{}` does not compute with float64, or {}_FLOAT64 is 0; run the op on the CPU with `tf.device(\"/CPU:0\")`",
+                self.name, self.prefix
+            ),
+        )
     }
 
     /// Returns whether a library computes these products in place of the shader.

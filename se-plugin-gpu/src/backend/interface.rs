@@ -333,6 +333,12 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
         drop(batch);
     }
 
+    /// Returns whether shaders can compute with float64. Those that do are compiled only then, and TensorFlow runs their ops on the CPU
+    /// otherwise.
+    fn supports_float64(&self) -> bool {
+        false
+    }
+
     /// Returns whether a library computes these products in place of the shader. It divides long sums of few results itself.
     fn supports_matmul(&self, _product: &MatMul) -> bool {
         false

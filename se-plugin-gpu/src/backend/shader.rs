@@ -76,6 +76,11 @@ impl Shader {
         translate::opencl::program_of(&self.source()?, constants)
     }
 
+    /// Returns whether it needs a GPU that [computes with float64](super::Backend::supports_float64).
+    pub(crate) fn computes_with_float64(&self) -> bool {
+        self.glsl.is_none() && self.name.ends_with(".double")
+    }
+
     /// Returns the size of subgroups that it requires with these constants, if it uses cooperative matrices.
     #[must_use]
     pub fn subgroup(&self, constants: &[u32]) -> Option<u32> {

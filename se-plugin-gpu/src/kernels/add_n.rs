@@ -41,7 +41,7 @@ fn add(
     let count = len / if is_wide { 4 } else { 1 };
     Launch {
         op,
-        shader: if is_float { shader!("add_n.float") } else { shader!("add_n.int64") },
+        shader: variant!("add_n", dtype),
         constants: &[element_type(dtype)?, parts.len() as u32, is_wide.into()],
         operands: &operands,
         numbers: &[count as u32],
@@ -51,7 +51,7 @@ fn add(
 }
 
 kernels! {
-    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, C64])
+    types (T = [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64, C64])
     "AddN" AddN () = |run, op| {
         let parts = inputs(run, "inputs")?;
         let [first, rest @ ..] = &parts[..] else { return Err(wrong("there is nothing to add")) };

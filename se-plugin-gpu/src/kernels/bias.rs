@@ -6,7 +6,7 @@ use super::reduce::sum;
 use super::*;
 
 kernels! {
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "BiasAdd" BiasAdd [Layout = Layout::of] () = |context, op, layout| {
         let (input, bias) = (context.input(0)?, context.input(1)?);
         let (shape, mut bias_shape) = (shape(&input)?, shape(&bias)?);

@@ -53,10 +53,7 @@ fn count(
     };
     Launch {
         op,
-        shader: match is_float(out.dtype()) {
-            true => shader!("bincount.float"),
-            false => shader!("bincount.int64"),
-        },
+        shader: variant!("bincount", out.dtype()),
         constants: &[
             element_type(out.dtype())?,
             element_type(input.dtype())?,
@@ -73,12 +70,12 @@ fn count(
 }
 
 kernels! {
-    types (T = [f32, i32, i64], Tidx = [i32, i64])
+    types (T = [f32, f64, i32, i64], Tidx = [i32, i64])
     "DenseBincount" DenseBincount [bool = |op| op.attr("binary_output")] (host_memory("size")) = |run, op, is_binary| {
         ensure!(run.input(0)?.shape().len() <= 2, wrong("Shape must be at most rank 2"));
         count(run, op, [&run.input(0)?, &run.input(2)?], host_integer(run, 1)?, *is_binary)
     };
-    types (T = [f32, i32, i64])
+    types (T = [f32, f64, i32, i64])
     "Bincount" Bincount (host_memory("size")) =
         |run, op| count(run, op, [&run.input(0)?, &run.input(2)?], host_integer(run, 1)?, false);
 }

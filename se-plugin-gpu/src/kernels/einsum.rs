@@ -126,6 +126,6 @@ fn compute(run: &Run<'_>, equation: &str) -> Result<()> {
 }
 
 kernels! {
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "Einsum" EinsumKernel [String = |op| op.attr("equation")] () = |run, _, equation| compute(run, equation);
 }

@@ -21,10 +21,10 @@ pub(super) fn is_long(number: u32) -> bool {
 
 /// Returns the shader of an op for elements of this type.
 fn shader_of(number: u32, dtype: DType) -> &'static Shader {
-    match (is_float(dtype), is_long(number)) {
-        (false, _) => shader!("elementwise.int64"),
-        (true, false) => shader!("elementwise.float"),
-        (true, true) => shader!("elementwise.long"),
+    match dtype {
+        DType::Float64 if is_long(number) => shader!("elementwise.long.double"),
+        dtype if is_float(dtype) && is_long(number) => shader!("elementwise.long"),
+        dtype => variant!("elementwise", dtype),
     }
 }
 
@@ -101,8 +101,9 @@ pub(super) fn with<R>(
 ) -> Result<R> {
     let numbers = numbers(len, alpha, axes)?;
     let (from, to) = (element_type(input)?, element_type(out)?);
-    // Conversions to or from a float are computed with floats.
-    let shader = shader_of(number, if is_float(out) { out } else { input });
+    // Conversions to or from a float are computed with floats, and those of doubles with doubles.
+    let is_of_out = is_float(out) && input != DType::Float64 || out == DType::Float64;
+    let shader = shader_of(number, if is_of_out { out } else { input });
     let is_wide = is_float(input) && is_float(out) && is_wide(len, axes, operands);
     then(&Launch {
         op,
@@ -167,7 +168,7 @@ elementwise! {
     "LeakyRelu" = unary 70;
     "LeakyReluGrad" = binary 32;
 
-    types [f32, f16, bf16]
+    types [f32, f16, bf16, f64]
     "Div" Div = binary 3;
     "RealDiv" RealDiv = binary 3;
     "FloorDiv" FloorDiv = binary 7;
@@ -226,16 +227,16 @@ elementwise! {
     "Erfinv" Erfinv = unary 83;
 
     // TensorFlow keeps int32 on the host, and has kernels for it there.
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
+    types [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64]
     "AddV2" AddV2 = binary 0;
     "Sub" Sub = binary 1;
     "Mul" Mul = binary 2;
 
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32]
+    types [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32]
     "Maximum" Maximum = binary 4;
     "Minimum" Minimum = binary 5;
 
-    types [f32, f16, bf16, i64]
+    types [f32, f16, bf16, f64, i64]
     "Add" Add = binary 0;
     "SquaredDifference" SquaredDifference = binary 6;
     "Neg" Neg = unary 41;
@@ -258,12 +259,12 @@ elementwise! {
     "Equal" = binary 19;
     "NotEqual" = binary 20;
 
-    types [f32, f16, bf16]
+    types [f32, f16, bf16, f64]
     "IsNan" IsNan = unary 67;
     "IsInf" IsInf = unary 68;
     "IsFinite" IsFinite = unary 69;
 
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32]
+    types [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32]
     "Less" Less = binary 15;
     "LessEqual" LessEqual = binary 16;
     "Greater" Greater = binary 17;
@@ -280,7 +281,7 @@ elementwise! {
     "LeftShift" LeftShift = binary 88;
     "RightShift" RightShift = binary 89;
 
-    types [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64]
+    types [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64]
     "ZerosLike" ZerosLike = unary 72;
     "OnesLike" OnesLike = unary 73;
 }
@@ -347,13 +348,13 @@ fn alpha(construction: &OpKernelConstruction<'_>) -> Result<f32> {
 
 kernels! {
     fn comparisons;
-    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool])
+    types (T = [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64, bool])
     "Equal" Equal [bool = must_fit] () = |run, op, must_fit| compare(run, op, EQUAL, *must_fit);
     "NotEqual" NotEqual [bool = must_fit] () = |run, op, must_fit| compare(run, op, NOT_EQUAL, *must_fit);
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "LeakyRelu" LeakyRelu [f32 = alpha] () = |run, op, alpha| unary(run, op, 70, *alpha);
     "LeakyReluGrad" LeakyReluGrad [f32 = alpha] () = |run, op, alpha| binary(run, op, 32, *alpha);
-    types (SrcT = [f32, f16, bf16, i8, i32, i64, u8, bool], DstT = [f32, f16, bf16, i8, i32, i64, u8, bool])
+    types (SrcT = [f32, f16, bf16, f64, i8, i32, i64, u8, bool], DstT = [f32, f16, bf16, f64, i8, i32, i64, u8, bool])
     "Cast" Cast () = |run, op| unary(run, op, CAST, 0.0);
 }
 

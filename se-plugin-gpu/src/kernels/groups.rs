@@ -1,6 +1,10 @@
 //! The ops, by group, for [`plugin!`](crate::plugin) and [`se_plugin::register_kernels!`].
 
 use super::*;
+use crate::device::GpuDevice;
+use se_plugin::kernel::AnyPlatform;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 /// Defines the groups by the lists of their modules, and the group of all.
 macro_rules! groups {
@@ -22,7 +26,7 @@ macro_rules! groups {
 groups! {
     /// Elementwise ops, products of matrices, reductions, sums along an axis and Fourier transforms.
     math = add_n::kernels all_finite::kernels multi_tensor::kernels elementwise::kernels elementwise::whole elementwise::others elementwise::predicates elementwise::logical elementwise::comparisons
-        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels bincount::kernels complex::kernels complex::parts fft::kernels;
+        fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels bincount::kernels complex::kernels complex::parts fft::kernels igamma::kernels;
     /// Layers: convolutions, pooling, normalization, softmax, recurrent networks, quantization-aware training.
     nn = bias::kernels convolve::kernels fake_quant::kernels moments::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
     /// Ops that move elements: slices, gathers, scatters, shapes and lists of tensors.
@@ -33,17 +37,56 @@ groups! {
     /// Colours, resizing, projective transformations and patches of images.
     images = colors::kernels image_transform::kernels patches::kernels resize::kernels;
     /// Random numbers.
-    random = random::kernels gamma::kernels multinomial::kernels;
+    random = random::kernels gamma::kernels poisson::kernels multinomial::kernels;
     /// Optimizers, in TensorFlow releases that let plugins change variables.
     training = optimize::kernels;
+}
+
+/// The lists of kernels that compute with float64, where they have that type. Other kernels only move its bytes.
+fn computing<G: GpuPlatform>(list: &mut KernelList) {
+    use super::*;
+    add_n::kernels::<G>(list);
+    bias::kernels::<G>(list);
+    bincount::kernels::<G>(list);
+    einsum::kernels::<G>(list);
+    elementwise::kernels::<G>(list);
+    elementwise::others::<G>(list);
+    elementwise::predicates::<G>(list);
+    elementwise::comparisons::<G>(list);
+    matrix::kernels::<G>(list);
+    optimize::kernels::<G>(list);
+    random::kernels::<G>(list);
+    range::kernels::<G>(list);
+    reduce::kernels::<G>(list);
+    scan::kernels::<G>(list);
+    scatter::kernels::<G>(list);
+    softmax::kernels::<G>(list);
+    topk::kernels::<G>(list);
+}
+
+/// Returns whether the kernels for an op with these types of attributes compute with float64, which not every GPU can.
+#[must_use]
+pub fn need_float64(op: &str, types: &[(&str, DType)]) -> bool {
+    static COMPUTING: OnceLock<BTreeSet<&str>> = OnceLock::new();
+    /// Those that compute with doubles for all types.
+    static ALWAYS: OnceLock<BTreeSet<&str>> = OnceLock::new();
+    let of = |kernels: fn(&mut KernelList)| {
+        let mut list = KernelList::default();
+        kernels(&mut list);
+        list.ops().collect()
+    };
+    fn always<G: GpuPlatform>(list: &mut KernelList) {
+        super::igamma::kernels::<G>(list);
+        super::poisson::kernels::<G>(list);
+    }
+    let has_float64 = types.iter().any(|(_, dtype)| *dtype == DType::Float64);
+    has_float64 && COMPUTING.get_or_init(|| of(computing::<AnyPlatform<GpuDevice>>)).contains(op)
+        || ALWAYS.get_or_init(|| of(always::<AnyPlatform<GpuDevice>>)).contains(op)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::GpuDevice;
-    use se_plugin::kernel::AnyPlatform;
-    use std::collections::BTreeSet;
 
     fn ops(group: fn(&mut KernelList)) -> BTreeSet<&'static str> {
         let mut list = KernelList::default();
@@ -73,6 +116,19 @@ mod tests {
         let all: BTreeSet<_> = all.into_iter().map(str::to_owned).collect();
         assert_eq!(all, named);
         assert!(all.len() > 200, "{}", all.len());
+    }
+
+    #[test]
+    fn what_computes_with_float64_needs_it_and_what_moves_it_does_not() {
+        let of = |dtype| [("Tidx", DType::Int32), ("T", dtype)];
+        for op in ["Sum", "MatMul", "Tanh", "AddN", "RandomUniform", "ResourceScatterAdd"] {
+            assert!(need_float64(op, &of(DType::Float64)), "{op}");
+            assert!(!need_float64(op, &of(DType::Float32)), "{op}");
+        }
+        assert!(need_float64("RandomPoissonV2", &of(DType::Float32)));
+        for op in ["Transpose", "GatherV2", "Pack", "SelectV2", "Other"] {
+            assert!(!need_float64(op, &of(DType::Float64)), "{op}");
+        }
     }
 
     #[test]

@@ -105,6 +105,10 @@ impl Tiles {
 /// The elements of a sum in a turn of the inner loop of `shaders/tile.glsl`.
 const TURN: usize = 8;
 
+/// The rows and columns of a tile, and the elements of a sum between two barriers, of `shaders/matmul64.comp`.
+const TILE_OF_DOUBLES: usize = 32;
+const DEPTH_OF_DOUBLES: usize = 16;
+
 /// Returns the turns of both loops for sums of this many elements.
 pub(super) fn turns(inner: usize) -> usize {
     2 * inner.div_ceil(TURN)
@@ -118,11 +122,38 @@ impl MatMul {
         op: &'static str,
         operands: [Operand<'_>; 3],
     ) -> Result<()> {
+        if self.dtype == DType::Float64 {
+            return self.enqueue_doubles(context, op, &operands);
+        }
         ensure_turns(context, op, turns(self.inner))?;
         let cooperative = cooperative(context.stream(), self.dtype, [self.rows, self.columns]);
         self.with(cooperative, op, &operands, |launch, operation| {
             launch.enqueue_as(context.stream(), operation)
         })
+    }
+
+    /// Enqueues products of doubles.
+    fn enqueue_doubles(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        operands: &[Operand<'_>],
+    ) -> Result<()> {
+        let Self { transpose: [ta, tb], rows, inner, columns, batch, strides, .. } = *self;
+        // The loop over parts, and the one in it.
+        ensure_turns(context, op, inner.div_ceil(DEPTH_OF_DOUBLES) * 3)?;
+        let tiles = |size: usize| size.div_ceil(TILE_OF_DOUBLES);
+        let groups = [tiles(columns), tiles(rows), batch];
+        let numbers = [rows, inner, columns, batch, strides[0], strides[1]];
+        let launch = Launch {
+            op,
+            shader: shader!("matmul64.double"),
+            constants: &[ta.into(), tb.into()],
+            operands,
+            numbers: &numbers.map(|number| number as u32),
+            groups: groups.map(|count| count.min(MOST_GROUPS) as u32),
+        };
+        launch.enqueue_as(context.stream(), Operation::MatMul(*self))
     }
 
     /// Passes the launch to `then`, with what it computes, and returns what that returns.
@@ -244,7 +275,7 @@ fn multiply(
 }
 
 kernels! {
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "MatMul" MatMulKernel [[bool; 2] = |op| Ok([op.attr("transpose_a")?, op.attr("transpose_b")?])] () =
         |run, op, transpose| multiply(run, op, *transpose, Batches::None);
     "BatchMatMul" BatchMatMul [[bool; 2] = |op| Ok([op.attr("adj_x")?, op.attr("adj_y")?])] () =

@@ -26,6 +26,7 @@ mod gamma;
 mod gather;
 mod gather_nd;
 pub mod groups;
+mod igamma;
 mod image_transform;
 mod layer_norm;
 mod matrix;
@@ -38,6 +39,7 @@ mod optimize;
 mod pack;
 mod pad;
 mod patches;
+mod poisson;
 mod pool;
 mod random;
 mod range;
@@ -75,7 +77,7 @@ use se_plugin::toolkit::{Broadcast, Strides, shape as shapes};
 
 /// Expands to the SPIR-V of `shaders/NAME.spv`.
 macro_rules! shader {
-    ($name:literal) => {{
+    ($name:expr) => {{
         const SHADER: &crate::backend::Shader = &crate::backend::Shader::of_crate(
             $name,
             include_bytes!(concat!("../shaders/", $name, ".spv")),
@@ -84,6 +86,18 @@ macro_rules! shader {
     }};
 }
 use shader;
+
+/// Expands to the variant of `shaders/NAME.comp` that computes with floats, doubles or integers, as a type needs it.
+macro_rules! variant {
+    ($name:literal, $dtype:expr) => {
+        match $dtype {
+            DType::Float64 => shader!(concat!($name, ".double")),
+            dtype if is_float(dtype) => shader!(concat!($name, ".float")),
+            _ => shader!(concat!($name, ".int64")),
+        }
+    };
+}
+use variant;
 
 /// The elements of `complex64`.
 type C64 = num_complex::Complex<f32>;

@@ -33,7 +33,10 @@ fn step(
     }
     Launch {
         op,
-        shader: shader!("optimize"),
+        shader: match gradient.dtype() {
+            DType::Float64 => shader!("optimize.double"),
+            _ => shader!("optimize"),
+        },
         constants: &[number, element_type(gradient.dtype())?, nesterov],
         operands: &operands,
         numbers: &[word(gradient.len())?],
@@ -67,7 +70,7 @@ fn update(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
 }
 
 kernels! {
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "ResourceApplyGradientDescent" GradientDescent (host_memory("var"), variables) =
         |run, op| step(run, op, [0, 0], &[0], 2, &[1]);
     "ResourceApplyMomentum" Momentum [u32 = nesterov] (host_memory("var", "accum"), variables) =
@@ -76,7 +79,7 @@ kernels! {
         |run, op, nesterov| step(run, op, [2, *nesterov], &[0, 1], 3, &[2, 4]);
     "ResourceApplyAdam" Adam [u32 = nesterov] (host_memory("var", "m", "v"), variables) =
         |run, op, nesterov| step(run, op, [3, *nesterov], &[0, 1, 2], 9, &[3, 4, 5, 6, 7, 8]);
-    types (dtype = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64])
+    types (dtype = [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64])
     "AssignAddVariableOp" AssignAdd (host_memory("resource"), variables) = |run, op| update(run, op, 0);
     "AssignSubVariableOp" AssignSub (host_memory("resource"), variables) = |run, op| update(run, op, 1);
 }

@@ -108,9 +108,20 @@ fn random(
 ) -> Result<()> {
     let are_tensors = matches!(key, Operand::At(..));
     // A counter has 128 bits.
-    let each = if matches!(out.dtype(), DType::Int64 | DType::Uint64) { 2 } else { 4 };
-    let counters = out.len().div_ceil(each);
+    let is_wide = matches!(out.dtype(), DType::Int64 | DType::Uint64 | DType::Float64);
+    let counters = out.len().div_ceil(if is_wide { 2 } else { 4 });
     let (number, [least, range]) = distribution.parts();
+    if out.dtype() == DType::Float64 {
+        return Launch {
+            op,
+            shader: shader!("random64.double"),
+            constants: &[number, are_tensors.into()],
+            operands: &[key, counter, high, out.into()],
+            numbers: &[word(counters)?, word(out.len())?],
+            groups: groups(counters),
+        }
+        .enqueue(context);
+    }
     Launch {
         op,
         shader: shader!("random"),
@@ -165,7 +176,7 @@ fn key_and_counter(context: &Run<'_>, op: &'static str) -> Result<()> {
 kernels! {
     types (Tseed = [i32, i64])
     "StatelessRandomGetKeyCounter" KeyAndCounter () = |run, op| key_and_counter(run, op);
-    types (dtype = [f32, f16, bf16])
+    types (dtype = [f32, f16, bf16, f64])
     "StatelessRandomUniformV2" StatelessUniform (host_memory("shape", "alg")) =
         |run, op| with_inputs(run, op, Uniform);
     "StatelessRandomNormalV2" StatelessNormal (host_memory("shape", "alg")) =

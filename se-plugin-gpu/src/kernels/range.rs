@@ -41,6 +41,15 @@ fn of_floats(context: &Run<'_>, dtype: DType, round: fn(f32) -> f32) -> Result<P
     Ok(([start, delta].map(|x| x.to_bits().into()), count as usize))
 }
 
+fn of_doubles(context: &Run<'_>) -> Result<Parts> {
+    let [start, limit, delta] = [0, 1, 2].map(|index| context.host_scalar::<f64>(index));
+    let (start, limit, delta) = (start?, limit?, delta?);
+    check(start, limit, delta, 0.0)?;
+    let count = ((limit - start) / delta).abs().ceil();
+    ensure!(count <= i64::MAX as f64, too_many(count));
+    Ok(([start, delta].map(f64::to_bits), count as usize))
+}
+
 #[cold]
 fn too_many(count: impl core::fmt::Display) -> Error {
     wrong(format!("Requires ((limit - start) / delta) to be the size of a tensor, and not {count}"))
@@ -49,6 +58,7 @@ fn too_many(count: impl core::fmt::Display) -> Error {
 fn range(context: &Run<'_>, op: &'static str) -> Result<()> {
     let dtype = context.output_dtype(0)?;
     let ([start, delta], count) = match dtype {
+        DType::Float64 => of_doubles(context)?,
         DType::Float32 => of_floats(context, dtype, |x| x)?,
         DType::Float16 => of_floats(context, dtype, |x| f16::from_f32(x).into())?,
         DType::Bfloat16 => of_floats(context, dtype, |x| bf16::from_f32(x).into())?,
@@ -58,7 +68,7 @@ fn range(context: &Run<'_>, op: &'static str) -> Result<()> {
     let out = output(context, 0, &[count])?;
     Launch {
         op,
-        shader: if is_float(dtype) { shader!("range.float") } else { shader!("range.int64") },
+        shader: variant!("range", dtype),
         constants: &[element_type(dtype)?],
         operands: &[Operand::Value(start), Operand::Value(delta), (&out).into()],
         numbers: &[count as u32],
@@ -68,6 +78,6 @@ fn range(context: &Run<'_>, op: &'static str) -> Result<()> {
 }
 
 kernels! {
-    types (Tidx = [f32, f16, bf16, i64])
+    types (Tidx = [f32, f16, bf16, f64, i64])
     "Range" Range (host_memory("start", "limit", "delta")) = |run, op| range(run, op);
 }

@@ -291,7 +291,7 @@ fn launch<R>(
         numbers.push(word(size)?);
     }
     numbers.extend(division.axes.iter().flat_map(|axis| [axis.len as u32, axis.stride as u32]));
-    let shader = if is_float(input) { shader!("reduce.float") } else { shader!("reduce.int64") };
+    let shader = variant!("reduce", input);
     let groups = division.groups(blocks).min(MOST_GROUPS) as u32;
     then(&Launch {
         op,
@@ -358,7 +358,7 @@ fn position(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
 }
 
 kernels! {
-    types (T = [f32, f16, bf16, i64], Tidx = [i32, i64])
+    types (T = [f32, f16, bf16, f64, i64], Tidx = [i32, i64])
     "Sum" Sum [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 0, *keep);
     "Prod" Prod [bool = keep_dims] (host_memory("reduction_indices")) =
@@ -370,7 +370,7 @@ kernels! {
     types (T = [C64], Tidx = [i32, i64])
     "Sum" ComplexSum [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 0, *keep);
-    types (T = [f32, f16, bf16], Tidx = [i32, i64])
+    types (T = [f32, f16, bf16, f64], Tidx = [i32, i64])
     "Mean" Mean [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 1, *keep);
     types ()
@@ -378,10 +378,10 @@ kernels! {
         |run, op, keep| reduce(run, op, 5, *keep);
     "Any" Any [bool = keep_dims] (types(Tidx = [i32, i64]), host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 6, *keep);
-    types (T = [f32, f16, bf16, i64], Tidx = [i32, i64], output_type = [i32, i64])
+    types (T = [f32, f16, bf16, f64, i64], Tidx = [i32, i64], output_type = [i32, i64])
     "ArgMax" ArgMax (host_memory("dimension")) = |run, op| position(run, op, ARGMAX);
     "ArgMin" ArgMin (host_memory("dimension")) = |run, op| position(run, op, ARGMIN);
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "L2Loss" L2Loss () = |run, op| {
         let input = run.input(0)?;
         let axes: Vec<usize> = (0..input.shape().len()).collect();

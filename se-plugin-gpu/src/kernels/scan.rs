@@ -22,17 +22,15 @@ fn scan(
     word(out.len())?;
     // One thread is slow for a long row; many rows may have one each. A product of floats from the middle of a row may
     // be infinite, or 0, although that of the whole row is not; for a sum this needs numbers near the largest.
-    let may_split = !is_product || !is_float(input.dtype());
+    let is_whole = input.dtype() == DType::Int64;
+    let may_split = !is_product || is_whole;
     let is_wide = may_split && shape[axis] >= WIDE && rows <= shape[axis];
     // Those of a group go through it twice.
     let lanes = if is_wide { 128 } else { 1 };
     ensure_turns(context, op, shape[axis].div_ceil(lanes * EACH) + 16)?;
     Launch {
         op,
-        shader: match is_float(input.dtype()) {
-            true => shader!("scan.float"),
-            false => shader!("scan.int64"),
-        },
+        shader: variant!("scan", input.dtype()),
         constants: &[
             element_type(input.dtype())?,
             is_product.into(),
@@ -53,7 +51,7 @@ fn way(construction: &OpKernelConstruction<'_>) -> Result<[bool; 2]> {
 }
 
 kernels! {
-    types (T = [f32, i64], Tidx = [i32, i64])
+    types (T = [f32, f64, i64], Tidx = [i32, i64])
     "Cumsum" Cumsum [[bool; 2] = way] (host_memory("axis")) = |run, op, way| scan(run, op, false, *way);
     "Cumprod" Cumprod [[bool; 2] = way] (host_memory("axis")) = |run, op, way| scan(run, op, true, *way);
 }

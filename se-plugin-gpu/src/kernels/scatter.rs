@@ -48,10 +48,7 @@ fn scatter(
         .enqueue(context)?;
         Launch {
             op,
-            shader: match is_float(target.dtype()) {
-                true => shader!("scatter.float"),
-                false => shader!("scatter.int64"),
-            },
+            shader: variant!("scatter", target.dtype()),
             constants: &[number, element_type(target.dtype())?],
             operands: &[
                 target.into(),
@@ -117,14 +114,17 @@ fn scatter_nd(
 fn neutral(number: u32, dtype: DType) -> u64 {
     match (number, dtype) {
         (3, DType::Float32) => 1f32.to_bits().into(),
+        (3, DType::Float64) => 1f64.to_bits(),
         (3, DType::Float16) => f16::ONE.to_bits().into(),
         (3, DType::Bfloat16) => bf16::ONE.to_bits().into(),
         (3, _) => 1,
         (6, DType::Float32) => f32::MIN.to_bits().into(),
+        (6, DType::Float64) => f64::MIN.to_bits(),
         (6, DType::Float16) => f16::MIN.to_bits().into(),
         (6, DType::Bfloat16) => bf16::MIN.to_bits().into(),
         (6, _) => i64::MIN as u64,
         (7, DType::Float32) => f32::MAX.to_bits().into(),
+        (7, DType::Float64) => f64::MAX.to_bits(),
         (7, DType::Float16) => f16::MAX.to_bits().into(),
         (7, DType::Bfloat16) => bf16::MAX.to_bits().into(),
         (7, _) => i64::MAX as u64,
@@ -165,21 +165,21 @@ fn of_tensor(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
 }
 
 kernels! {
-    types (dtype = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64])
+    types (dtype = [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64])
     "ResourceScatterAdd" ScatterAdd (host_memory("resource"), variables) =
         |run, op| of_variable(run, op, 0, scatter_rows);
     "ResourceScatterSub" ScatterSub (host_memory("resource"), variables) =
         |run, op| of_variable(run, op, 1, scatter_rows);
     "ResourceScatterUpdate" ScatterUpdate (host_memory("resource"), variables) =
         |run, op| of_variable(run, op, 2, scatter_rows);
-    types (dtype = [f32, f16, bf16, i64], Tindices = [i32, i64])
+    types (dtype = [f32, f16, bf16, f64, i64], Tindices = [i32, i64])
     "ResourceScatterMul" ScatterMul (host_memory("resource"), variables) =
         |run, op| of_variable(run, op, 3, scatter_rows);
     "ResourceScatterMax" ScatterMax (host_memory("resource"), variables) =
         |run, op| of_variable(run, op, 4, scatter_rows);
     "ResourceScatterMin" ScatterMin (host_memory("resource"), variables) =
         |run, op| of_variable(run, op, 5, scatter_rows);
-    types (T = [f32, f16, bf16, i64], Tindices = [i32, i64])
+    types (T = [f32, f16, bf16, f64, i64], Tindices = [i32, i64])
     "ResourceScatterNdAdd" NdAdd (host_memory("ref"), variables) = |run, op| of_variable(run, op, 0, scatter_nd);
     "TensorScatterAdd" TensorAdd () = |run, op| of_tensor(run, op, 0);
     "ResourceScatterNdSub" NdSub (host_memory("ref"), variables) = |run, op| of_variable(run, op, 1, scatter_nd);
@@ -188,17 +188,17 @@ kernels! {
     "TensorScatterMax" TensorMax () = |run, op| of_tensor(run, op, 4);
     "ResourceScatterNdMin" NdMin (host_memory("ref"), variables) = |run, op| of_variable(run, op, 5, scatter_nd);
     "TensorScatterMin" TensorMin () = |run, op| of_tensor(run, op, 5);
-    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
+    types (T = [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64, bool], Tindices = [i32, i64])
     "ResourceScatterNdUpdate" NdUpdate (host_memory("ref"), variables) =
         |run, op| of_variable(run, op, 2, scatter_nd);
     "TensorScatterUpdate" TensorUpdate () = |run, op| of_tensor(run, op, 2);
-    types (T = [f32, f16, bf16, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64])
+    types (T = [f32, f16, bf16, f64, i8, i16, i64, u8, u16, u32, u64], Tindices = [i32, i64])
     "ScatterNd" ScatterNd (host_memory("shape")) = |run, op| {
         let out = output(run, 0, &host_shape(run, 2)?)?;
         fill(run, op, Operand::Value(0), &out)?;
         scatter_nd(run, op, 0, [&out, &run.input(0)?, &run.input(1)?])
     };
-    types (T = [f32, f16, bf16, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64])
+    types (T = [f32, f16, bf16, f64, i64], Tindices = [i32, i64], Tnumsegments = [i32, i64])
     "UnsortedSegmentSum" SegmentSum (host_memory("num_segments")) = |run, op| segment(run, op, 0);
     "UnsortedSegmentProd" SegmentProduct (host_memory("num_segments")) = |run, op| segment(run, op, 3);
     "UnsortedSegmentMax" SegmentMax (host_memory("num_segments")) = |run, op| segment(run, op, 6);

@@ -50,7 +50,10 @@ fn enqueue(
     ensure_turns(context, op, 3 * each_lane + 24)?;
     Launch {
         op,
-        shader: shader!("softmax"),
+        shader: match out.dtype() {
+            DType::Float64 => shader!("softmax.double"),
+            _ => shader!("softmax"),
+        },
         constants: &[
             number,
             element_type(out.dtype())?,
@@ -85,7 +88,7 @@ fn softmax(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
 }
 
 kernels! {
-    types (T = [f32, f16, bf16])
+    types (T = [f32, f16, bf16, f64])
     "Softmax" Softmax () = |run, op| softmax(run, op, 0);
     "LogSoftmax" LogSoftmax () = |run, op| softmax(run, op, 1);
     "SoftmaxCrossEntropyWithLogits" CrossEntropy () = |run, op| {
@@ -102,7 +105,7 @@ kernels! {
         let rows = Rows { rows, classes, logits: logit_steps, labels: label_steps };
         enqueue(run, op, 2, &logits, Some((&labels, &loss)), &gradient, &rows)
     };
-    types (T = [f32, f16, bf16], Tlabels = [i32, i64])
+    types (T = [f32, f16, bf16, f64], Tlabels = [i32, i64])
     "SparseSoftmaxCrossEntropyWithLogits" SparseCrossEntropy () = |context, op| {
         let (logits, labels) = (context.input(0)?, context.input(1)?);
         let (shape, label_shape) = (shape(&logits)?, shape(&labels)?);

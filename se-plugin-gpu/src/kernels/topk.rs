@@ -32,10 +32,7 @@ fn top(context: &Run<'_>, op: &'static str) -> Result<()> {
     ensure_turns(context, op, size.div_ceil(EACH) + 2 * blocks)?;
     Launch {
         op,
-        shader: match is_float(input.dtype()) {
-            true => shader!("topk.float"),
-            false => shader!("topk.int64"),
-        },
+        shader: variant!("topk", input.dtype()),
         constants: &[element_type(input.dtype())?, bytes(&places)?],
         operands: &[(&input).into(), (&values).into(), (&places).into()],
         numbers: &[rows as u32, size as u32, blocks as u32, k as u32],
@@ -46,6 +43,6 @@ fn top(context: &Run<'_>, op: &'static str) -> Result<()> {
 
 kernels! {
     // The types of `k` and of the places are attributes since 2.13.
-    types (T = [f32, f16, bf16, i8, i16, i32, i64, u8, u16, u32])
+    types (T = [f32, f16, bf16, f64, i8, i16, i32, i64, u8, u16, u32])
     "TopKV2" TopKV2 (host_memory("k")) = top;
 }

@@ -12,10 +12,18 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #endif
 
-// The type that is computed with: `float`, or `int64_t` for integers and bool.
+// The type that is computed with: `float`, `int64_t` for integers and bool, or `double`, which not every GPU has.
+#ifdef DOUBLE
+#define COMPUTE double
+#define SCALAR double
+#define IS_FLOATING
+#else
+#define SCALAR float
 #ifndef COMPUTE
 #define COMPUTE float
 #define IS_FLOAT
+#define IS_FLOATING
+#endif
 #endif
 
 // Signed integers wrap around. In C their overflow is undefined, so `cuda.h` and `opencl.h` have these macros too.
@@ -34,10 +42,16 @@ layout(buffer_reference, scalar, buffer_reference_align = 2) buffer U16 { uint16
 layout(buffer_reference, scalar, buffer_reference_align = 1) buffer U8 { uint8_t v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer F128 { vec4 v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer P64 { uvec2 v[]; };
+#ifdef DOUBLE
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer F64 { double v[]; };
+#endif
 
 // Types of elements: `element_type` in `src/launch.rs`.
 const uint T_F32 = 0, T_F16 = 1, T_BF16 = 2, T_I64 = 3, T_I32 = 4, T_I16 = 5, T_I8 = 6, T_U8 = 7, T_U16 = 8, T_U32 = 9,
            T_U64 = 10, T_BOOL = 11;
+#ifdef DOUBLE
+const uint T_F64 = 12;
+#endif
 
 // The index of an element that is not there.
 const uint NONE = 0xffffffffu;
@@ -67,6 +81,9 @@ uint to_f16(float x) {
 
 COMPUTE load(uint64_t at, uint i, uint type) {
     switch (type) {
+#ifdef DOUBLE
+        case T_F64: return F64(at).v[i];
+#endif
         case T_F32: return COMPUTE(F32(at).v[i]);
         case T_F16: return COMPUTE(unpackHalf2x16(uint(U16(at).v[i])).x);
         case T_BF16: return COMPUTE(from_bf16(uint(U16(at).v[i])));
@@ -101,6 +118,9 @@ void store_four(uint64_t at, uint i, uint type, vec4 four) {
 
 void store(uint64_t at, uint i, uint type, COMPUTE x) {
     switch (type) {
+#ifdef DOUBLE
+        case T_F64: F64(at).v[i] = x; break;
+#endif
         case T_F32: F32(at).v[i] = float(x); break;
         case T_F16: U16(at).v[i] = uint16_t(to_f16(float(x))); break;
         case T_BF16: U16(at).v[i] = uint16_t(to_bf16(float(x))); break;

@@ -15,6 +15,7 @@ template <typename T> struct Elements {
     explicit Elements(uint64_t at) : v(reinterpret_cast<T *>(at)) {}
 };
 typedef Elements<float> F32;
+typedef Elements<double> F64;
 typedef Elements<int64_t> U64;
 typedef Elements<uint> U32;
 typedef Elements<uint> C32;
@@ -39,6 +40,7 @@ template <typename T> struct alignas(2 * sizeof(T)) Pair {
 };
 typedef Pair<uint> uvec2;
 typedef Pair<float> vec2;
+typedef Pair<double> dvec2;
 struct uvec4 {
     uint x, y, z, w;
     uvec4(uint first, uint second, uint third, uint fourth) : x(first), y(second), z(third), w(fourth) {}
@@ -73,6 +75,8 @@ inline bool any(bvec2 a) { return a.x || a.y; }
 
 inline uint floatBitsToUint(float x) { return __float_as_uint(x); }
 inline float uintBitsToFloat(uint x) { return __uint_as_float(x); }
+inline uint64_t doubleBitsToUint64(double x) { return uint64_t(__double_as_longlong(x)); }
+inline double uint64BitsToDouble(uint64_t x) { return __longlong_as_double(int64_t(x)); }
 inline uint64_t packUint2x32(uvec2 x) { return uint64_t(x.y) << 32 | x.x; }
 inline int bitfieldExtract(int x, int first, int bits) { return int(uint(x) << (32 - bits - first)) >> (32 - bits); }
 inline void umulExtended(uint a, uint b, uint &high, uint &low) {
@@ -113,6 +117,10 @@ inline float plus(float a, float b) { return a + b; }
 inline float minus(float a, float b) { return a - b; }
 inline float times(float a, float b) { return a * b; }
 inline float negative(float a) { return -a; }
+inline double plus(double a, double b) { return a + b; }
+inline double minus(double a, double b) { return a - b; }
+inline double times(double a, double b) { return a * b; }
+inline double negative(double a) { return -a; }
 inline int64_t plus(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 inline int64_t minus(int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); }
 inline int64_t times(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
@@ -127,14 +135,20 @@ inline int64_t shifted_left(int64_t a, uint bits) { return int64_t(uint64_t(a) <
 // Under other names, since CUDA has functions of these.
 inline float least(float a, float b) { return fminf(a, b); }
 inline float greatest(float a, float b) { return fmaxf(a, b); }
+inline double least(double a, double b) { return fmin(a, b); }
+inline double greatest(double a, double b) { return fmax(a, b); }
 inline uint least(uint a, uint b) { return a < b ? a : b; }
 inline uint greatest(uint a, uint b) { return a < b ? b : a; }
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t greatest(int64_t a, int64_t b) { return a < b ? b : a; }
 inline float magnitude(float x) { return fabsf(x); }
+inline double magnitude(double x) { return fabs(x); }
 inline int64_t magnitude(int64_t x) { return x < 0 ? NEGATIVE(x) : x; }
 inline bool is_nan_(float x) { return x != x; }
 inline bool is_infinite(float x) { return fabsf(x) == __uint_as_float(0x7f800000u); }
+inline bool is_nan_(double x) { return x != x; }
+inline bool is_infinite(double x) { return fabs(x) == uint64BitsToDouble(0x7ff0000000000000ul); }
+inline double sign_of(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x; }
 inline float sign_of(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
 inline float mixture(float a, float b, float part) { return a * (1.0f - part) + b * part; }
 #define min least
@@ -144,12 +158,17 @@ inline float mixture(float a, float b, float part) { return a * (1.0f - part) + 
 #define isinf is_infinite
 #define sign sign_of
 #define mix mixture
+// CUDA's functions without a suffix are those of doubles.
+#ifdef DOUBLE
+#define roundEven rint
+#else
 #define fma fmaf
 #define sqrt sqrtf
 #define floor floorf
 #define ceil ceilf
 #define trunc truncf
 #define roundEven rintf
+#endif
 #define atan atan2f
 
 #define MULTIPLY_ADD fmaf

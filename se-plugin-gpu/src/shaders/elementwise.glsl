@@ -1,11 +1,51 @@
 // The ops that compute one number of up to two. Their numbers are in `src/kernels/elementwise.rs`.
-#ifdef IS_FLOAT
+#ifdef IS_FLOATING
+#ifdef DOUBLE
+#include "math64.glsl"
+#else
 #include "math.glsl"
+#endif
 #endif
 
 COMPUTE flag(bool is) { return COMPUTE(is ? 1 : 0); }
 
-#ifdef IS_FLOAT
+#ifdef IS_FLOATING
+#ifdef DOUBLE
+// As those of floats below, by the bits of a double.
+#define LESS_THAN_0 0x8000000000000001ul, 0xfff0000000000000ul
+#define MORE_THAN_6 0x4018000000000001ul, 0x7ff0000000000000ul
+#define SELU_SCALE 1.0507009873554805lf
+#define SELU_OFFSET 1.7580993408473768lf
+bool is_within(double x, uint64_t first, uint64_t last) { return doubleBitsToUint64(x) - first <= last - first; }
+
+double remainder(double a, double b) {
+    uint64_t x = doubleBitsToUint64(a) & 0x7ffffffffffffffful, y = doubleBitsToUint64(b) & 0x7ffffffffffffffful;
+    uint64_t unit = 0x10000000000000ul, infinity = 0x7ff0000000000000ul;
+    if (x >= infinity || y > infinity || y == 0ul) return NAN;
+    if (x < y) return a;
+    uint exponent = max(uint(y >> 52), 1u), shift = max(uint(x >> 52), 1u) - exponent;
+    uint64_t rest = x < unit ? x : (x & (unit - 1ul)) | unit, divisor = y < unit ? y : (y & (unit - 1ul)) | unit;
+    rest %= divisor;
+    while (shift > 0u && rest != 0ul) {
+        uint bits = min(shift, 11u);
+        rest = (rest << bits) % divisor;
+        shift -= bits;
+    }
+    if (rest == 0ul) return with_sign_of(0.0lf, a);
+    uint64_t size = doubleBitsToUint64(double(int64_t(rest)));
+    size = uint(size >> 52) + exponent > 1075u ? size + (uint64_t(exponent) << 52) - (1075ul << 52) : rest << (exponent - 1u);
+    return with_sign_of(uint64BitsToDouble(size), a);
+}
+// By the bits: a GPU may take subnormal numbers for 0.
+bool has_other_sign(double rest, double b) {
+    uint64_t bits = doubleBitsToUint64(rest);
+    return bits << 1 != 0ul && (bits ^ doubleBitsToUint64(b)) >> 63 != 0ul;
+}
+#else
+#define LESS_THAN_0 0x80000001u, 0xff800000u
+#define MORE_THAN_6 0x40c00001u, 0x7f800000u
+#define SELU_SCALE 1.0507009873554805f
+#define SELU_OFFSET 1.7580993408473768f
 // Whether the bits are. NVIDIA's driver makes `max` and `min` of comparisons of floats, which lose NaN and the sign of zero.
 bool is_within(float x, uint first, uint last) { return floatBitsToUint(x) - first <= last - first; }
 
@@ -30,17 +70,23 @@ float remainder(float a, float b) {
     return with_sign_of(uintBitsToFloat(size), a);
 }
 
-precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
+#endif
+
+precise COMPUTE compute(uint op, COMPUTE a, COMPUTE b, float number, uint type) {
     switch (op) {
         case 3: return a / b;
         case 4: return isnan(a) || isnan(b) ? NAN : max(a, b);
         case 5: return isnan(a) || isnan(b) ? NAN : min(a, b);
         case 7: return floor(rounded(a / b, type));
         case 8: {
-            float rest = remainder(a, b);
+            COMPUTE rest = remainder(a, b);
+#ifdef DOUBLE
+            return has_other_sign(rest, b) ? rest + b : rest;
+#else
             // By the bits: a GPU may take subnormal numbers for 0.
             uint bits = floatBitsToUint(rest);
             return bits << 1 != 0u && (bits ^ floatBitsToUint(b)) >> 31 != 0u ? rest + b : rest;
+#endif
         }
         case 9: return b == 0.0f ? 0.0f : a / b;
         case 10: return b == 0.0f ? 0.0f : a * b;
@@ -50,19 +96,19 @@ precise COMPUTE compute(uint op, float a, float b, float number, uint type) {
         case 21: return a * flag(b > 0.0f);
         case 22: return a * flag(b > 0.0f && b < 6.0f);
         case 23: return b < 0.0f ? a * (b + 1.0f) : a;
-        case 24: return b < 0.0f ? a * (b + 1.7580993408473768f) : a * 1.0507009873554805f;
+        case 24: return b < 0.0f ? a * (b + SELU_OFFSET) : a * SELU_SCALE;
         case 25: return a * sigmoid(b);
-        case 26: { float s = 1.0f + abs(b); return a / (s * s); }
+        case 26: { COMPUTE s = 1.0f + abs(b); return a / (s * s); }
         case 27: return b * a * (1.0f - a);
         case 28: return b * (1.0f - a * a);
         case 29: return b == 0.0f ? 0.0f : 0.5f * b / a;
         case 30: return b == 0.0f ? 0.0f : -0.5f * b * a * a * a;
         case 31: return b == 0.0f ? 0.0f : -b * a * a;
         case 32: return b > 0.0f ? a : a * number;
-        case 45: return is_within(a, 0x80000001u, 0xff800000u) ? 0.0f : a;
-        case 46: return is_within(a, 0x80000001u, 0xff800000u) ? 0.0f : is_within(a, 0x40c00001u, 0x7f800000u) ? 6.0f : a;
+        case 45: return is_within(a, LESS_THAN_0) ? 0.0f : a;
+        case 46: return is_within(a, LESS_THAN_0) ? 0.0f : is_within(a, MORE_THAN_6) ? 6.0f : a;
         case 47: return a < 0.0f ? expm1_(a) : a;
-        case 48: return a < 0.0f ? 1.7580993408473768f * expm1_(a) : 1.0507009873554805f * a;
+        case 48: return a < 0.0f ? SELU_OFFSET * expm1_(a) : SELU_SCALE * a;
         case 49: return softplus(a);
         case 50: return a / (1.0f + abs(a));
         case 51: return sigmoid(a);

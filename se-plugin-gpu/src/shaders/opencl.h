@@ -12,6 +12,10 @@ typedef uint2 uvec2;
 typedef uint4 uvec4;
 typedef float2 vec2;
 typedef float4 vec4;
+#ifdef DOUBLE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double2 dvec2;
+#endif
 
 // Memory by its address.
 #define MEMORY(NAME, TYPE) \
@@ -30,6 +34,9 @@ MEMORY(U16, ushort)
 MEMORY(U8, uchar)
 MEMORY(P64, uint2)
 MEMORY(F128, float4)
+#ifdef DOUBLE
+MEMORY(F64, double)
+#endif
 
 // Of the lower 16 bits: not all GPUs have subnormal numbers, so that those of 16 bits are counted in units of 2^-24.
 static float unpack_half(uint x) {
@@ -44,7 +51,7 @@ static float2 unpackHalf2x16(uint x) { return (float2)(unpack_half(x), unpack_ha
 static float mixture(float a, float b, float part) { return a * (1.0f - part) + b * part; }
 #define mix mixture
 // OpenCL's `abs` is of integers, and unsigned. The overflow of signed integers is undefined.
-#ifdef IS_FLOAT
+#ifdef IS_FLOATING
 #define abs fabs
 #define PLUS(a, b) ((a) + (b))
 #define MINUS(a, b) ((a) - (b))
@@ -62,6 +69,8 @@ static float mixture(float a, float b, float part) { return a * (1.0f - part) + 
 #define floatBitsToUint as_uint
 #define uintBitsToFloat as_float
 #define packUint2x32 as_ulong
+#define doubleBitsToUint64 as_ulong
+#define uint64BitsToDouble as_double
 #define bitfieldExtract(x, first, bits) ((int)((uint)(x) << (32 - (bits) - (first))) >> (32 - (bits)))
 #define umulExtended(a, b, high, low) ((high) = mul_hi(a, b), (low) = (a) * (b))
 #define lessThanEqual(a, b) ((a) <= (b))

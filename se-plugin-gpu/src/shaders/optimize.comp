@@ -14,12 +14,12 @@ layout(push_constant, scalar) uniform Push {
     uint n;
 } push;
 
-float scalar(uint i) { return load(push.scalars[i], 0, TYPE); }
+SCALAR scalar(uint i) { return load(push.scalars[i], 0, TYPE); }
 
 void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
     for (uint i = gl_GlobalInvocationID.x; i < push.n; i += step) {
-        float x = load(push.variable, i, TYPE), g = load(push.gradient, i, TYPE), rate, m, v;
+        SCALAR x = load(push.variable, i, TYPE), g = load(push.gradient, i, TYPE), rate, m, v;
         switch (OP) {
             case 0: // Gradient descent.
                 x -= scalar(0) * g;

@@ -13,10 +13,14 @@ layout(push_constant, scalar) uniform Push {
 } push;
 
 COMPUTE number(uint64_t bits) {
+#ifdef DOUBLE
+    return uint64BitsToDouble(bits);
+#else
 #ifdef IS_FLOAT
     return uintBitsToFloat(uint(bits));
 #else
     return COMPUTE(bits);
+#endif
 #endif
 }
 

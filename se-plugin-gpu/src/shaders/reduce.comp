@@ -48,11 +48,15 @@ struct Four { COMPUTE v[4]; };
 bool is_nan(COMPUTE x) { return x != x; }
 
 State start() {
+#ifdef DOUBLE
+    const COMPUTE high = uint64BitsToDouble(0x7ff0000000000000ul), most = uint64BitsToDouble(0x7feffffffffffffful), low = -high, least = -most;
+#else
 #ifdef IS_FLOAT
     const COMPUTE low = uintBitsToFloat(0xff800000u), high = uintBitsToFloat(0x7f800000u);
     const COMPUTE most = uintBitsToFloat(IN == T_F16 ? 0x477fe000u : IN == T_BF16 ? 0x7f7f0000u : 0x7f7fffffu), least = -most;
 #else
     const COMPUTE low = int64_t(1) << 63, high = ~low, least = low, most = high;
+#endif
 #endif
     COMPUTE value = COMPUTE(0);
     switch (OP) {
@@ -73,11 +77,11 @@ State start() {
 }
 
 State add(State s, uint j, COMPUTE x) {
-#ifdef IS_FLOAT
+#ifdef IS_FLOATING
     // Kahan's sum, unless it is infinite.
-    precise float y = x - s.lost[j];
-    precise float sum = s.value[j] + y;
-    precise float lost = (sum - s.value[j]) - y;
+    precise COMPUTE y = x - s.lost[j];
+    precise COMPUTE sum = s.value[j] + y;
+    precise COMPUTE lost = (sum - s.value[j]) - y;
     s.value[j] = sum;
     s.lost[j] = isinf(sum) || isnan(sum) ? 0.0f : lost;
 #else

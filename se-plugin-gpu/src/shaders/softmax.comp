@@ -3,7 +3,11 @@
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
 #include "index.glsl"
+#ifdef DOUBLE
+#include "math64.glsl"
+#else
 #include "math.glsl"
+#endif
 
 layout(local_size_x = 256) in;
 layout(constant_id = 0) const uint OP = 0;
@@ -25,10 +29,10 @@ layout(push_constant, scalar) uniform Push {
     uint in_class, labels_class;
 } push;
 
-shared float parts[256];
+shared SCALAR parts[256];
 
 // The sum, or the largest, of what the threads have that compute a row.
-float joined(float x, bool is_sum) {
+SCALAR joined(SCALAR x, bool is_sum) {
     if (!IS_WIDE) return x;
     uint lane = gl_LocalInvocationID.x;
     parts[lane] = x;
@@ -37,7 +41,7 @@ float joined(float x, bool is_sum) {
         if (lane < other) parts[lane] = is_sum ? parts[lane] + parts[lane + other] : max(parts[lane], parts[lane + other]);
         barrier();
     }
-    float all = parts[0];
+    SCALAR all = parts[0];
     barrier();
     return all;
 }
@@ -47,21 +51,21 @@ void main() {
     uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x / lanes;
     for (uint row = gl_GlobalInvocationID.x / lanes; row < push.rows; row += step) {
         uint first = row * push.in_step, out_first = row * push.classes;
-        float most = -INFINITY;
+        SCALAR most = -INFINITY;
         for (uint k = lane; k < push.classes; k += lanes) most = max(most, load(push.in_, first + k * push.in_class, TYPE));
         most = joined(most, false);
-        float sum = 0.0f;
+        SCALAR sum = 0.0f;
         for (uint k = lane; k < push.classes; k += lanes) sum += exp_(load(push.in_, first + k * push.in_class, TYPE) - most);
         sum = joined(sum, true);
-        float log_sum = log_(sum), loss = 0.0f;
+        SCALAR log_sum = log_(sum), loss = 0.0f;
         int64_t label = -1;
         if (OP == SPARSE) label = LABEL == T_I32 ? int64_t(int(U32(push.labels).v[row])) : U64(push.labels).v[row];
         bool is_outside = OP == SPARSE && !is_within(label, push.classes);
         for (uint k = lane; k < push.classes; k += lanes) {
-            float x = load(push.in_, first + k * push.in_class, TYPE) - most, p = exp_(x) / sum, result = p;
+            SCALAR x = load(push.in_, first + k * push.in_class, TYPE) - most, p = exp_(x) / sum, result = p;
             if (OP == LOG_SOFTMAX) result = x - log_sum;
             if (OP == LOSS || OP == SPARSE) {
-                float wanted = label == k ? 1.0f : 0.0f;
+                SCALAR wanted = label == k ? 1.0f : 0.0f;
                 if (OP == LOSS) wanted = load(push.labels, row * push.labels_step + k * push.labels_class, TYPE);
                 if (wanted != 0.0f) loss += wanted * (log_sum - x);
                 result = is_outside ? NAN : p - wanted;

@@ -23,7 +23,7 @@ shared COMPUTE tile[256];
 
 // A NaN is before all numbers.
 bool is_greater(COMPUTE a, COMPUTE b) {
-#ifdef IS_FLOAT
+#ifdef IS_FLOATING
     if (isnan(a) || isnan(b)) return !isnan(b);
 #endif
     return a > b;

@@ -3,7 +3,7 @@
 //! Globals in GLSL become members of a class `Shader`, of which each thread has an object. The shaders only use
 //! features of GLSL that mean the same in C++, except for the lines that `translate` rewrites.
 
-use super::{Source, layout, source};
+use super::{Source, layout, source, without_suffixes};
 use crate::backend::WORKGROUP;
 use se_plugin::{Error, Result};
 
@@ -27,10 +27,10 @@ pub(crate) fn program_of(source: &Source, constants: &[u32]) -> Result<String> {
     layout::check(source)?;
     let values: String = constants.iter().map(|value| format!("{value}u, ")).collect();
     let mut program = format!("#define CONSTANTS {values}\n");
-    program.push_str(include_str!("../shaders/cuda.h"));
     for (name, value) in &source.definitions {
         program.push_str(&format!("#define {name} {value}\n"));
     }
+    program.push_str(include_str!("../shaders/cuda.h"));
     program.push_str("struct Shader {\n");
     translate_text(&source.file, source.text, &mut program)?;
     program.push_str(&format!(
@@ -92,7 +92,7 @@ fn translate_text(name: &str, source: &str, program: &mut String) -> Result<()> 
                 .replace("layout(push_constant, scalar) uniform Push", "struct Push")
                 .replace("} push;", "}; const Push &push;")
         };
-        program.push_str(&translated);
+        program.push_str(&without_suffixes(&translated));
         program.push('\n');
     }
     Ok(())
@@ -147,7 +147,7 @@ mod tests {
     fn text_that_is_not_a_shader_is_an_error() {
         for (name, unknown) in [
             ("none", "none.comp"),
-            ("elementwise.double", "elementwise.double"),
+            ("elementwise.half", "elementwise.half"),
             ("matmul.full.cooperative", "matmul.full.cooperative"),
             ("fused.long.", "fused.long."),
         ] {

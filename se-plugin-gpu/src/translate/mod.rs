@@ -15,12 +15,30 @@ macro_rules! sources {
 }
 
 sources! {
-    "add_n.comp" "all_finite.comp" "band.comp" "bincount.comp" "bits.glsl" "broadcast.glsl" "colors.comp" "common.glsl" "complex.comp" "complex.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
-    "elementwise.comp" "elementwise.glsl" "fake_quant.comp" "fft.comp" "fused.comp" "gamma.comp" "gather.comp" "gather_nd.comp" "image_transform.comp" "index.glsl" "layer_norm.comp" "links.comp"
-    "math.glsl" "matmul.comp" "mirror_pad.comp" "multi_tensor.comp" "multinomial.comp" "neighbours.glsl" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
-    "philox.glsl" "products.glsl" "random.comp" "range.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"
+    "add_n.comp" "all_finite.comp" "angles64.glsl" "band.comp" "bincount.comp" "bits.glsl" "broadcast.glsl" "colors.comp" "common.glsl" "complex.comp" "complex.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
+    "elementwise.comp" "elementwise.glsl" "fake_quant.comp" "fft.comp" "fused.comp" "gamma.comp" "gamma64.glsl" "gather.comp" "gather_nd.comp" "igamma64.comp" "image_transform.comp" "index.glsl" "layer_norm.comp" "links.comp"
+    "math.glsl" "math64.glsl" "matmul.comp" "matmul64.comp" "mirror_pad.comp" "multi_tensor.comp" "multinomial.comp" "neighbours.glsl" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
+    "philox.glsl" "poisson64.comp" "products.glsl" "random.comp" "random64.comp" "range.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"
     "scatter.comp" "select.comp" "softmax.comp" "space_to_batch.comp" "steps.glsl" "strided_copy.comp" "tile.glsl" "topk.comp"
     "window.comp" "window.glsl"
+}
+
+/// What is defined for shaders of doubles.
+const DOUBLE: &str = "DOUBLE";
+
+/// Removes the suffix of GLSL's doubles: without one, they are those of C.
+fn without_suffixes(text: &str) -> String {
+    let mut parts = text.split("lf");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_number = out.ends_with(|c: char| c.is_ascii_digit());
+        let goes_on = part.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        if !is_number || goes_on {
+            out.push_str("lf");
+        }
+        out.push_str(part);
+    }
+    out
 }
 
 /// Returns the source of a file of `shaders/`.
@@ -56,6 +74,7 @@ impl Source {
             definitions.push(match part {
                 "float" => continue,
                 "int64" => ("COMPUTE", String::from("int64_t")),
+                "double" => (DOUBLE, String::new()),
                 "long" => ("LONG", String::new()),
                 most if most.parse::<u32>().is_ok() => ("MOST_STEPS", most.to_owned()),
                 _ => return Err(unknown_shader(name)),
@@ -72,7 +91,14 @@ fn unknown_shader(name: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::SOURCES;
+    use super::{SOURCES, without_suffixes};
+
+    #[test]
+    fn doubles_have_no_suffix_in_c() {
+        let text = "double half_ = 0.5lf * x - 1.0e-9lf; self(halflf, 2lfs, lf)";
+        let expected = "double half_ = 0.5 * x - 1.0e-9; self(halflf, 2lfs, lf)";
+        assert_eq!(without_suffixes(text), expected);
+    }
 
     #[test]
     fn each_file_of_the_shaders_is_known() {

@@ -5,7 +5,7 @@
 //! shader has a pointer to it as its first parameter. C's preprocessor expands GLSL's macros; conditions are decided
 //! here, so that declarations can be moved before the functions.
 
-use super::{Source, layout, source};
+use super::{Source, layout, source, without_suffixes};
 use crate::backend::{PUSH_BYTES, WORKGROUP};
 use se_plugin::{Error, Result};
 use std::ffi::CStr;
@@ -14,10 +14,10 @@ use std::fmt::Write as _;
 /// The entry point of each program.
 pub const ENTRY: &CStr = c"run";
 
-/// The types that shaders convert to, as in `uint(x)`. `COMPUTE` is a macro for one of them.
-const TYPES: [&str; 13] = [
-    "COMPUTE", "bool", "float", "int", "int64_t", "uint", "uint16_t", "uint64_t", "uint8_t",
-    "uvec2", "uvec4", "vec2", "vec4",
+/// The types that shaders convert to, as in `uint(x)`. `COMPUTE` and `SCALAR` are macros for one of them.
+const TYPES: [&str; 16] = [
+    "COMPUTE", "SCALAR", "bool", "double", "dvec2", "float", "int", "int64_t", "uint", "uint16_t",
+    "uint64_t", "uint8_t", "uvec2", "uvec4", "vec2", "vec4",
 ];
 
 /// Macros of `shaders/opencl.h` that a shader defines unless they are defined.
@@ -78,7 +78,7 @@ impl Preprocessor {
                     }
                 }
                 None if self.is_taken() => {
-                    self.text.push_str(line);
+                    self.text.push_str(&without_suffixes(line));
                     self.text.push('\n');
                 }
                 None => {}
@@ -99,7 +99,7 @@ impl Preprocessor {
     fn define(&mut self, definition: &str) {
         let (name, value) = identifier(definition);
         self.defined.push((name.to_owned(), value.trim().to_owned()));
-        self.macros.push(definition.to_owned());
+        self.macros.push(without_suffixes(definition));
     }
 
     /// Decides `NAME == VALUE`.

@@ -337,6 +337,10 @@ unsafe impl Backend for Cuda {
         open(physical_device, settings)
     }
 
+    fn supports_float64(&self) -> bool {
+        true
+    }
+
     fn allocate(&self, bytes: u64, kind: MemoryKind) -> BackendResult<Allocation<()>> {
         let _entered = self.device.enter()?;
         match kind {

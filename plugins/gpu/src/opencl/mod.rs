@@ -236,6 +236,10 @@ unsafe impl Backend for OpenCl {
         let _ = event.map(release).and_then(|()| queue::flush(queue));
     }
 
+    fn supports_float64(&self) -> bool {
+        number(device::get_device_data(self.id, device::CL_DEVICE_DOUBLE_FP_CONFIG)) != 0
+    }
+
     fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<Program> {
         self.program(shader, constants)
     }

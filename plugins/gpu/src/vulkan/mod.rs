@@ -51,6 +51,8 @@ pub(crate) struct Vulkan {
     local: u32,
     /// The type of memory that the host maps.
     mapped: u32,
+    /// Whether shaders have 64-bit floats.
+    float64: bool,
     /// The nanoseconds of a tick of the GPU's clock; 0 if it has none.
     tick: f64,
     /// Last, since it has the functions above. Never dropped: a GPU stays open until the process
@@ -164,12 +166,14 @@ fn list() -> Result<Vec<Found<PhysicalDevice>>> {
     Ok(found.collect())
 }
 
-/// Opens a suitable GPU, with one queue of the family, and with cooperative matrices if they were found.
+/// Opens a suitable GPU, with one queue of the family, with cooperative matrices if they were found, and with 64-bit floats if its
+/// shaders have them.
 fn open_device(
     vulkan: &ash::Instance,
     physical: vk::PhysicalDevice,
     family: u32,
     is_cooperative: bool,
+    float64: bool,
 ) -> Result<ash::Device, vk::Result> {
     let mut matrices =
         vk::PhysicalDeviceCooperativeMatrixFeaturesKHR::default().cooperative_matrix(true);
@@ -184,7 +188,7 @@ fn open_device(
     let mut newest = vk::PhysicalDeviceVulkan13Features::default()
         .subgroup_size_control(is_cooperative)
         .compute_full_subgroups(is_cooperative);
-    let features = vk::PhysicalDeviceFeatures::default().shader_int64(true);
+    let features = vk::PhysicalDeviceFeatures::default().shader_int64(true).shader_float64(float64);
     let queues =
         [vk::DeviceQueueCreateInfo::default().queue_family_index(family).queue_priorities(&[1.0])];
     let extensions = [cooperative::EXTENSION.as_ptr()];
@@ -243,17 +247,21 @@ fn open(physical_device: PhysicalDevice, settings: &Settings) -> Result<Opened<V
         true => cooperative::find(&instance.library, vulkan, physical),
         false => None,
     };
-    let (device, cooperative) =
-        match (open_device(vulkan, physical, family, offered.is_some()), offered) {
-            (Err(error), Some(matrix)) => {
-                log::warn!(
-                    "RUST_GPU opens the GPU without its cooperative matrices of {matrix}: {}",
-                    refused("open the GPU with them")(error).message()
-                );
-                (open_device(vulkan, physical, family, false), None)
-            }
-            (opened, offered) => (opened, offered),
-        };
+    let mut features = vk::PhysicalDeviceFeatures2::default();
+    // SAFETY: `physical` is of `instance`, which lives; the chain has one struct, which the GPU knows.
+    unsafe { vulkan.get_physical_device_features2(physical, &mut features) };
+    let float64 = features.features.shader_float64 != 0;
+    let open = |is_cooperative| open_device(vulkan, physical, family, is_cooperative, float64);
+    let (device, cooperative) = match (open(offered.is_some()), offered) {
+        (Err(error), Some(matrix)) => {
+            log::warn!(
+                "RUST_GPU opens the GPU without its cooperative matrices of {matrix}: {}",
+                refused("open the GPU with them")(error).message()
+            );
+            (open(false), None)
+        }
+        (opened, offered) => (opened, offered),
+    };
     let device = device.map_err(refused("open the GPU"))?;
     let layout = pipeline::layout(&device)
         .map_err(refused("create a pipeline layout"))
@@ -279,6 +287,7 @@ fn open(physical_device: PhysicalDevice, settings: &Settings) -> Result<Opened<V
         family,
         local: local as u32,
         mapped: mapped as u32,
+        float64,
         tick,
         _instance: ManuallyDrop::new(instance),
     };
@@ -307,6 +316,9 @@ unsafe impl Backend for Vulkan {
     unsafe fn free(&self, memory: Allocation<Memory>) {
         // SAFETY: the memory is of this GPU, and nothing uses it any longer.
         unsafe { self.release(&memory.memory) };
+    }
+    fn supports_float64(&self) -> bool {
+        self.float64
     }
     fn compile(&self, shader: &Shader, constants: &[u32]) -> BackendResult<vk::Pipeline> {
         self.pipeline(shader, constants)

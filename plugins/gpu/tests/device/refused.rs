@@ -23,7 +23,7 @@ const LACKS: [(&str, &str); 8] = [
 ];
 
 /// Settings that are not understood, or name no GPU, and parts of the errors.
-const SETTINGS: [(&str, &str, &str); 10] = [
+const SETTINGS: [(&str, &str, &str); 11] = [
     (
         "RUST_GPU_BACKEND",
         "metal",
@@ -40,6 +40,7 @@ const SETTINGS: [(&str, &str, &str); 10] = [
         "no",
         "is not understood; write RUST_GPU_COOPERATIVE_MATRICES=0",
     ),
+    ("RUST_GPU_FLOAT64", "no", "RUST_GPU_FLOAT64=no is not understood; write RUST_GPU_FLOAT64=0"),
     (
         "RUST_GPU_FUSE",
         "off",

@@ -55,6 +55,10 @@ unsafe impl Backend for Dry {
         drop(memory);
     }
 
+    fn supports_float64(&self) -> bool {
+        true
+    }
+
     fn compile(&self, _shader: &Shader, _constants: &[u32]) -> BackendResult {
         Ok(())
     }

@@ -201,6 +201,8 @@ newest! {
     logical_cpus_are_not: "gpu" ["cpus"];
     memory_ends_with_an_error_and_training_goes_on:
         "gpu" ["pressure"], ("RUST_GPU_MEMORY_MIB", "64");
+    float64_is_computed_on_the_device: "float64" ["keras", "physics", "random"];
+    a_setting_leaves_float64_to_the_cpu: "float64" ["cpu"], ("RUST_GPU_FLOAT64", "0");
 }
 
 /// Layers, losses and optimizers of Keras: what of them is on the CPU is listed in the script.
@@ -381,6 +383,12 @@ fn a_gpu_that_lacks_a_feature_leaves_the_cpu() {
     let lacks = "lacks buffer_device_address 0";
     let environment = loader.environment(lavapipe::environment(), lacks);
     leaves_the_cpu_on(environment, &[], "its driver has no buffer device addresses");
+}
+
+#[test]
+fn a_gpu_without_float64_leaves_it_to_the_cpu() {
+    let lacks = Loader::new().environment(lavapipe::environment(), "lacks shader_float64 0");
+    run_on(lacks, NEWEST, "float64", &["cpu"], &[]);
 }
 
 /// Of lavapipe, which is registered twice.

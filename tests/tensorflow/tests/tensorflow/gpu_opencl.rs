@@ -58,6 +58,14 @@ fn kernels_compute_as_the_cpu_at_their_edges() {
 }
 
 #[test]
+fn float64_is_computed_where_the_driver_has_it() {
+    run("float64", &["physics", "random"], &[]);
+    // `CL_DEVICE_DOUBLE_FP_CONFIG`.
+    let lacks = Loader::new().environment(pocl::environment(), "lacks 4146 0");
+    run_on(lacks, NEWEST, "float64", &["cpu"], &[]);
+}
+
+#[test]
 fn programs_have_memory_threads_and_forks() {
     run("gpu", &["statistics", "threads", "far", "integers", "fork", "twice"], &[]);
 }

@@ -88,6 +88,9 @@ unsafe extern "system" fn features(
         if lacks == "shader_int64" {
             (*features).features.shader_int64 = vk::FALSE;
         }
+        if lacks == "shader_float64" {
+            (*features).features.shader_float64 = vk::FALSE;
+        }
         (*features).p_next.cast::<vk::BaseOutStructure<'_>>()
     };
     while !next.is_null() {
