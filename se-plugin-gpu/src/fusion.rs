@@ -119,9 +119,11 @@ fn replace(
     let (mut types, mut dtype) = (vec![DType::Float32; tree.inputs.len()], DType::Float32);
     // The places of the nodes' results.
     let mut results = Vec::new();
-    for (name, operands) in &tree.steps {
+    for (at, (name, operands)) in tree.steps.iter().enumerate() {
         let node = graph.node(name).ok_or_else(missing)?;
         let computation = Computation::of(node).ok_or_else(missing)?;
+        let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
+        controls.extend(waits.map(|input| input.to_string()));
         let place = |operand: &Operand| match *operand {
             Operand::Input(at) => at,
             Operand::Step(at) => results[at],
@@ -133,14 +135,16 @@ fn replace(
             }
         }
         dtype = computation.output;
+        if computation.is_widening() && at + 1 < tree.steps.len() {
+            results.extend(places);
+            continue;
+        }
         for operands in computation.operands(&places, MOST_INPUTS + steps.len()) {
             let step = fused::Step { op: computation.op, dtype, operands };
             steps.push(i64::from(step.to_attribute()?));
             alphas.push(computation.alpha);
         }
         results.push(MOST_INPUTS + steps.len() - 1);
-        let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
-        controls.extend(waits.map(|input| input.to_string()));
     }
     let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
     let node = graph.node_mut(root).ok_or_else(missing)?;

@@ -66,7 +66,8 @@ pub(super) const REFERENCES: [&str; 6] =
     ["Variable", "VariableV2", "TemporaryVariable", "InplaceUpdate", "InplaceAdd", "InplaceSub"];
 
 /// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one
-/// tree, and those without a kind are in none. With it comes how many steps a node takes. The ops
+/// tree, and those without a kind are in none. With it comes how many steps a node takes, as the last
+/// of a tree at least one. The ops
 /// have one output and no side effects. Where not all fit into a tree, those whose `extent` is small are left out first.
 ///
 /// # Errors
@@ -245,6 +246,8 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         let together = [members, &[candidate]].concat();
         let kind = |node: usize| self.kinds[node].as_ref().map(|(kind, _)| kind);
         let steps = together.iter().filter_map(|&node| Some(self.kinds[node].as_ref()?.1));
+        // The last node has a result of its own.
+        let steps = steps.enumerate().map(|(at, steps)| if at == 0 { steps.max(1) } else { steps });
         let can = steps.sum::<usize>() <= self.limits.steps
             && !members.contains(&candidate)
             && kind(candidate) == kind(members[0])

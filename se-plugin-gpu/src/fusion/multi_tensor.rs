@@ -1,4 +1,5 @@
-//! Groups the elementwise ops with which an optimizer changes variables, the same for each variable, into launches.
+//! Groups the elementwise ops with which an optimizer changes variables, the same for each variable, into launches; in mixed precision
+//! also the conversions of variables and of their gradients.
 //!
 //! A group starts when all its inputs are there, so each node waits for what the others wait for. Nodes of a group have as many nodes
 //! before them that may be in groups on the longest way to them: none depends on another one, however indirectly, and no group on a later one. So no group can
@@ -63,18 +64,25 @@ impl Program {
 /// Nodes that become one, and which of their inputs are the same for all of them.
 struct Group {
     program: Program,
-    nodes: Vec<String>,
+    nodes: Vec<Member>,
     shared: Vec<bool>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    name: String,
+    /// Whether others name it or wait for it. Then a node with its name passes its value on.
+    is_named: bool,
 }
 
 impl Group {
     /// Makes the node. Adds its outputs to `outputs`, by the names of the nodes.
     fn apply(self, graph: &mut Graph<'_>, outputs: &mut HashMap<String, String>) -> Result<()> {
         let Self { program, nodes, shared } = self;
-        let name = graph.free_name(&format!("{}/{OP}", nodes[0]));
+        let name = graph.free_name(&format!("{}/{OP}", nodes[0].name));
         let (mut inputs, mut types, mut device) = (Vec::new(), Vec::new(), String::new());
         let mut controls = BTreeSet::new();
-        for (at, member) in nodes.iter().enumerate() {
+        for (at, Member { name: member, is_named }) in nodes.iter().enumerate() {
             let node = graph.remove_node(member)?;
             let all: Vec<_> = operands(&node).zip(&program.types).zip(&shared).collect();
             for is_shared in [true, false] {
@@ -89,7 +97,14 @@ impl Group {
             let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
             controls.extend(waits.map(|input| input.to_string()));
             node.device().clone_into(&mut device);
-            outputs.insert(member.clone(), Input::Data { node: &name, output: at }.to_string());
+            let output = Input::Data { node: &name, output: at }.to_string();
+            if *is_named {
+                let mut same = Node::new(member.clone(), "Identity");
+                same.set_device(device.clone()).set_inputs([output]).set_attr("T", program.dtype);
+                graph.add_node(same)?;
+            } else {
+                outputs.insert(member.clone(), output);
+            }
         }
         let mut node = Node::new(&*name, OP);
         node.set_device(device)
@@ -152,13 +167,18 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Group>> {
     let branches = branches(&nodes, &order);
     let users = search.users();
     let named: HashSet<_> = nodes.iter().flat_map(|node| placed_with(node)).collect();
+    let is_named = |at: usize| {
+        let mut users = users[at].iter();
+        named.contains(nodes[at].name())
+            || !users.all(|&user| has_values_of(nodes[user], nodes[at]))
+    };
     let mut programs: Vec<_> = nodes.iter().map(|_| None).collect();
     for (at, node) in nodes.iter().enumerate() {
-        let mut users = users[at].iter().map(|&user| nodes[user]);
+        let users = users[at].iter().map(|&user| nodes[user]);
         if super::is_placed_on(node, device_type)
             && users.len() > 0
-            && users.all(|user| is_assigned(node, user))
-            && !named.contains(node.name())
+            && (!is_named(at) && users.clone().all(|user| is_assigned(node, user))
+                || is_converted(node, search.inputs(at).iter().map(|&from| nodes[from]), users))
             && !graph.is_preserved(node.name())?
         {
             programs[at] = Program::of(node);
@@ -183,12 +203,13 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Group>> {
             let count = shared.iter().filter(|input| input.is_some()).count();
             let own = shared.len() - count;
             let most = most_outputs(count, own);
-            let name = |&member: &usize| nodes[member].name().to_owned();
+            let member =
+                |&at: &usize| Member { name: nodes[at].name().to_owned(), is_named: is_named(at) };
             let shared: Vec<_> = shared.iter().map(Option::is_some).collect();
             let chunks = members.chunks(most).filter(|members| members.len() > 1 && own > 0);
             groups.extend(chunks.map(|members| Group {
                 program: program.clone(),
-                nodes: members.iter().map(name).collect(),
+                nodes: members.iter().map(member).collect(),
                 shared: shared.clone(),
             }));
         }
@@ -218,9 +239,26 @@ fn with_shared<'g>(nodes: &[&'g Node<'_>], members: &[usize]) -> HashMap<Shared<
 
 /// Returns whether a user of a node only assigns its value, or adds it to a variable.
 fn is_assigned(node: &Node<'_>, user: &Node<'_>) -> bool {
-    let mut uses = user.inputs().filter(|input| input.node() == node.name());
     ["AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"].contains(&user.op())
-        && uses.all(|input| matches!(input, Input::Data { .. }))
+        && has_values_of(user, node)
+}
+
+/// Returns whether a node converts a parameter, or its gradient, in mixed precision. All gradients go to the branch that changes the
+/// variables, if they are finite.
+fn is_converted<'g, 'a: 'g>(
+    node: &Node<'_>,
+    mut inputs: impl Iterator<Item = &'g Node<'a>>,
+    mut users: impl Iterator<Item = &'g Node<'a>>,
+) -> bool {
+    node.op() == "Cast"
+        && (inputs.all(|input| input.op() == "ReadVariableOp")
+            || users.all(|user| user.op() == "Switch"))
+}
+
+/// Returns whether a user of a node does not only wait for it.
+fn has_values_of(user: &Node<'_>, node: &Node<'_>) -> bool {
+    let mut uses = user.inputs().filter(|input| input.node() == node.name());
+    uses.all(|input| matches!(input, Input::Data { .. }))
 }
 
 #[cfg(test)]

@@ -81,7 +81,17 @@ impl Computation {
 
     /// Returns how many steps it takes.
     pub(super) fn steps(&self) -> usize {
-        if self.op == ADD_N { self.inputs.len() - 1 } else { 1 }
+        match self.op {
+            ADD_N => self.inputs.len() - 1,
+            _ if self.is_widening() => 0,
+            _ => 1,
+        }
+    }
+
+    /// Returns whether it is a conversion that changes no value: the shader has 16-bit floats as float32.
+    pub(super) fn is_widening(&self) -> bool {
+        let is_short = |dtype: &DType| [DType::Float16, DType::Bfloat16].contains(dtype);
+        self.op == CAST && self.output == DType::Float32 && self.inputs.iter().all(is_short)
     }
 
     /// Returns the operands of its steps, by the places of its own operands and of the first step's result.

@@ -69,9 +69,22 @@ fn each_step_and_each_input_has_its_type() {
     let types = fused.attr::<Vec<DType>>("Tinputs").unwrap();
     assert_eq!(types, [DType::Int32, DType::Float32]);
     assert_eq!(fused.attr::<DType>("T").unwrap(), DType::Float32);
-    // `Cast` to the type 1, `LeakyRelu` in it, `Cast` to the type 0, and `Mul` in that.
-    let steps = [0x00_01_00 | 40, 0x66_61_00 | 70, 0x77_70_00 | 40, 0x18_10_00 | 2];
+    // `Cast` to the type 1, `LeakyRelu` in it, and `Mul` in the type 0, to which a conversion changes nothing.
+    let steps = [0x00_01_00 | 40, 0x66_61_00 | 70, 0x17_10_00 | 2];
     assert_eq!(fused.attr::<Vec<i64>>("steps").unwrap(), steps);
+}
+
+/// Where a conversion is the result, its type is.
+#[test]
+fn a_result_is_converted() {
+    let mut last = node("last", "Cast", &["root"]);
+    cast(&mut last, DType::Float16, DType::Float32);
+    let mut root = node("root", "Tanh", &["x"]);
+    root.set_attr("T", DType::Float16);
+    last.set_inputs(["root"]);
+    let (steps, types, output) = steps_of("last", [root, last, node("out", "MatMul", &["last"])]);
+    assert_eq!((steps.len(), steps[1]), (2, 0x66_60_00 | 40));
+    assert_eq!((types, output), (vec![DType::Float16], DType::Float32));
 }
 
 /// Fuses nodes, and returns steps, types of inputs and type of output of a node.

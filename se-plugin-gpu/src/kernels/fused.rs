@@ -281,7 +281,12 @@ impl Fused {
                 None => &inputs[place],
                 Some(step) => &results[step],
             };
-            let [a, b, c] = step.operands.map(operand);
+            let operands = step.operands.map(operand);
+            let [a, b, c] = match step.op {
+                CAST => operands.map(Clone::clone),
+                _ => alike(context, op, step, operands)?,
+            };
+            let [a, b, c] = [&a, &b, &c];
             let broadcast = Broadcast::new([&shape(a)?, &shape(b)?, &shape(c)?])?;
             let result = match at + 1 == self.steps.len() {
                 true => out.clone(),
@@ -298,4 +303,31 @@ impl Fused {
         }
         Ok(())
     }
+}
+
+/// Returns the operands of a step. Where some are float32, or the step is, those of 16 bits are converted: trees have no step for that, since
+/// their shader has all as float32.
+fn alike(
+    context: &Run<'_>,
+    op: &'static str,
+    step: &Step,
+    operands: [&DeviceTensor; 3],
+) -> Result<[DeviceTensor; 3]> {
+    let all = operands.iter().map(|operand| operand.dtype()).chain([step.dtype]);
+    let is_float32 = { all }.any(|dtype| dtype == DType::Float32);
+    let mut alike = operands.map(Clone::clone);
+    for at in 0..alike.len() {
+        let first = step.operands.iter().position(|place| *place == step.operands[at]);
+        let operand = operands[at];
+        if let Some(first) = first.filter(|first| *first < at) {
+            alike[at] = alike[first].clone();
+        } else if is_float32 && [DType::Float16, DType::Bfloat16].contains(&operand.dtype()) {
+            let wide = context.temporary(DType::Float32, operand.shape())?;
+            let shape = shape(operand)?;
+            let broadcast = Broadcast::new([&shape, &shape])?;
+            elementwise::run(context, op, [CAST, 0], [operand; 2], &wide, broadcast.axes())?;
+            alike[at] = wide;
+        }
+    }
+    Ok(alike)
 }

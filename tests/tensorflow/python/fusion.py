@@ -11,6 +11,7 @@
     common           what depends on equal reads of a variable is computed once, unless a write is between them
     changes          variables that change by others share launches, and have the CPU's values
     updates          so do those that optimizers of Keras train
+    conversions      so do those of a model in mixed precision, and their gradients
     chains           many trees in a row that wait for each other
     exports          a graph that is converted has no op of the plugin
     off              nothing is fused
@@ -22,7 +23,7 @@ import sys
 import numpy as np
 import tensorflow as tf
 
-from fusion_compare import CPU, DEVICE, FUSED, MULTI_TENSOR, TOLERANCE, as_written, check, compare, counted, launches, near, numbers, on, raw, same, traced
+from fusion_compare import CPU, DEVICE, FUSED, MULTI_TENSOR, TOLERANCE, as_written, check, compare, counted, launches, near, numbers, of, on, raw, same, traced
 from fusion_ops import COMPARISONS, cast, functions, random, tree
 
 
@@ -90,7 +91,7 @@ def casts():
     whole = [0, 1, -1, 2, 100, -128, 2049, 257, 2 ** 24 + 1, -2 ** 31 + 5]
     for source in list(TOLERANCE) + [tf.bool, tf.int8, tf.uint8, tf.int32, tf.int64]:
         given = values + list(random.uniform(-4, 4, 300)) if source.is_floating else np.int64(whole * 30)
-        x = tf.cast(tf.constant(given), source)
+        x = of(tf.constant(given), source)
         for target in TOLERANCE:
             y = numbers([len(given)], target)
             first = lambda x, y: raw.Mul(x=cast(raw.Neg(x=x), y.dtype) if x.dtype.is_floating else cast(x, y.dtype), y=y)
@@ -482,6 +483,43 @@ def updates(_):
             check(near(found, expected, 1e-4), "%s, %r: %r and on the CPU %r" % (name, size, found, expected))
 
 
+def conversions(_):
+    """Parameters, and their gradients, of a model in mixed precision: some are converted in one launch."""
+    import keras
+    as_written(False)
+    for policy, dtype in (("mixed_float16", "float16"), ("mixed_bfloat16", "bfloat16")):
+        keras.mixed_precision.set_global_policy(policy)
+        inputs = random.uniform(-1.0, 1.0, (8, 12)).astype("float32")
+        ran = []
+        for device in (DEVICE, CPU):
+            keras.utils.set_random_seed(3)
+            with tf.device(device):
+                model = keras.Sequential([keras.Input((12,)), *(keras.layers.Dense(12, activation="tanh") for _ in range(5))])
+                optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD(0.1), initial_scale=8.0)
+                optimizer.build(model.trainable_variables)
+
+                @tf.function(jit_compile=False)
+                def step(x):
+                    with tf.GradientTape() as tape:
+                        error = tf.reduce_mean(tf.cast(model(x), "float32") ** 2)
+                        scaled = optimizer.scale_loss(error)
+                    variables = [variable.value for variable in model.trainable_variables]
+                    optimizer.apply(tape.gradient(scaled, variables))
+                    return error
+                step(tf.constant(inputs))
+                before = counted()
+                losses = [step(tf.constant(inputs)).numpy() for _ in range(3)]
+                counts = counted() - before
+                ran.append(losses + [variable.numpy() for variable in model.trainable_variables])
+            if device == DEVICE:
+                # Not one for each of the ten parameters.
+                check(counts["Cast"] <= 6, "%s took the launches %r" % (policy, dict(counts)))
+        limit = 5e-3 if dtype == "float16" else 4e-2
+        for found, expected in zip(*ran):
+            check(near(found, expected, limit), "%s: %r and on the CPU %r" % (policy, found, expected))
+    keras.mixed_precision.set_global_policy("float32")
+
+
 def exports(_):
     """A graph that is rewritten and not run has TensorFlow's ops alone."""
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
@@ -498,7 +536,7 @@ def off(_):
     compare(lambda x, y: raw.Tanh(x=raw.AddV2(x=x, y=y)), inputs, "a chain", {"AddV2": 1, "Tanh": 1})
 
 
-STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "changes": changes, "updates": updates, "chains": chains,
+STEPS = {"ops": ops, "trees": trees, "shapes": shapes, "users": users, "controls": controls, "functions": functions_, "session": session, "common": common, "changes": changes, "updates": updates, "conversions": conversions, "chains": chains,
          "exports": exports, "off": off}
 
 tf.get_logger().setLevel("ERROR")

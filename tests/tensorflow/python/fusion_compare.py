@@ -24,8 +24,14 @@ def check(condition, what):
         sys.exit(what)
 
 
+def of(values, dtype):
+    """A tensor, whose conversion is not a launch."""
+    with tf.device(CPU):
+        return tf.cast(values, dtype)
+
+
 def numbers(shape, dtype, low=-2.0, high=2.0):
-    return tf.cast(random.uniform(low, high, shape), dtype)
+    return of(random.uniform(low, high, shape), dtype)
 
 
 def on(device, tensors):

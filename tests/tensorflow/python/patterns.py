@@ -205,7 +205,8 @@ def biases():
                 missing = {op: ran[op] for op, launches in NO_BIAS.items() if ran[op] != launches}
                 check(not missing, "%s: %r" % (policy, missing))
         for index, (a, b) in enumerate(zip(*results)):
-            near(a, b, limit, "%s, output %d" % (policy, index))
+            # The CPU sums the gradient of the bias of 120 rounded numbers.
+            near(a, b, 10 * limit if index == 3 else limit, "%s, output %d" % (policy, index))
     keras.mixed_precision.set_global_policy("float32")
 
 

@@ -290,13 +290,13 @@ unsafe impl Backend for OpenCl {
     }
 
     unsafe fn send(&self, batch: &mut Events) -> BackendResult {
-        let (what, all) = ("send a batch", &batch.commands);
+        let all = &batch.commands;
+        let (queue, count) = (self.queue, all.len() as u32);
         // A command that fails then fails the end, too.
-        let (count, all) = (all.len() as u32, all.as_ptr());
         // SAFETY: the queue is open, and there are so many events.
-        let done = unsafe { queue::enqueue_marker_with_wait_list(self.queue, count, all) };
-        batch.done = NonNull::new(done.map_err(failed(what))?);
-        queue::flush(self.queue).map_err(failed(what))
+        let done = unsafe { queue::enqueue_marker_with_wait_list(queue, count, all.as_ptr()) };
+        batch.done = NonNull::new(done.map_err(failed("end a batch"))?);
+        queue::flush(queue).map_err(failed("send a batch"))
     }
 
     fn wait(&self, batch: &mut Events, limit: Duration) -> BackendResult<bool> {
@@ -316,12 +316,10 @@ unsafe impl Backend for OpenCl {
     }
 
     fn times(&self, batch: &mut Events) -> BackendResult<Option<Vec<[i64; 2]>>> {
-        if !batch.is_measured {
-            return Ok(None);
-        }
         let ends = [event::CL_PROFILING_COMMAND_START, event::CL_PROFILING_COMMAND_END];
         let time = |of, end| number(event::get_event_profiling_data(of, end)) as i64;
-        Ok(Some(batch.commands.iter().map(|of| ends.map(|end| time(*of, end))).collect()))
+        let times = || batch.commands.iter().map(|of| ends.map(|end| time(*of, end))).collect();
+        Ok(batch.is_measured.then(times))
     }
 
     unsafe fn reset(&self, batch: &mut Events) -> BackendResult {

@@ -174,3 +174,66 @@ fn sums_of_one_branch_are_grouped() {
         assert!(!with(other), "{other:?}");
     }
 }
+
+/// The conversion of a variable, with what uses it or waits for it.
+fn conversion(number: usize, users: &[&str]) -> Vec<Node<'static>> {
+    let name = |what: &str| format!("{what}{number}");
+    let mut cast = node(&name("cast"), "Cast", &[]);
+    cast.set_inputs([name("read")])
+        .set_attr("SrcT", DType::Float32)
+        .set_attr("DstT", DType::Float16);
+    let mut read = node(&name("read"), "ReadVariableOp", &[]);
+    read.set_inputs([name("v")]);
+    let mut nodes = vec![node(&name("v"), "_Arg", &[]), read, cast];
+    nodes.extend(users.iter().enumerate().map(|(at, user)| {
+        let mut of = node(&format!("user{number}_{at}"), "MatMul", &[]);
+        of.set_inputs([user.replace('#', &number.to_string())]);
+        of
+    }));
+    nodes
+}
+
+#[test]
+fn parameters_are_converted_together() {
+    let mut nodes = conversion(0, &["cast#"]);
+    nodes.extend(conversion(1, &["cast#", "^cast#"]));
+    nodes.extend(conversion(2, &["cast#"]));
+    let mut placed = node("placed", "MatMul", &["cast2"]);
+    placed.set_attr("_class", vec!["loc:@cast2".to_owned()]);
+    nodes.push(placed);
+    let mut graph = Graph::new();
+    nodes.into_iter().for_each(|node| graph.add_node(node).unwrap());
+    group(&mut graph, "MY_GPU").unwrap();
+    let of = |name: &str| {
+        let node = graph.node(name).unwrap();
+        let inputs = node.inputs().map(|input| format!(" {input}"));
+        format!("{}{}", node.op(), inputs.collect::<String>())
+    };
+    let group = "cast0/RustGpuMultiTensor";
+    assert_eq!(of(group), format!("{OP} read0 read1 read2"));
+    assert_eq!(of("user0_0"), format!("MatMul {group}"));
+    assert!(graph.node("cast0").is_none());
+    // What others wait for, or are placed with, has its name.
+    assert_eq!(of("cast1"), format!("Identity {group}:1"));
+    assert_eq!((of("user1_0"), of("user1_1")), ("MatMul cast1".into(), "MatMul ^cast1".into()));
+    assert_eq!((of("cast2"), of("placed")), (format!("Identity {group}:2"), "MatMul cast2".into()));
+}
+
+#[test]
+fn gradients_are_converted_together_before_the_branch_that_has_them() {
+    let nodes = |user: &'static str| {
+        let mut nodes = vec![node("x", "Placeholder", &[]), node("flag", "Placeholder", &[])];
+        for number in 0..2 {
+            let mut cast = node(&format!("cast{number}"), "Cast", &["x"]);
+            cast.set_attr("SrcT", DType::Float16).set_attr("DstT", DType::Float32);
+            let mut of = node(&format!("user{number}"), user, &[]);
+            of.set_inputs([format!("cast{number}"), "flag".to_owned()]);
+            nodes.extend([node(&format!("of{number}"), "Tanh", &["x"]), cast, of]);
+        }
+        nodes[3].set_inputs(["of0"]);
+        nodes[6].set_inputs(["of1"]);
+        nodes
+    };
+    assert_eq!(grouped(nodes("Switch")), ["cast0/RustGpuMultiTensor(of0 of1)"]);
+    assert!(grouped(nodes("MatMul")).is_empty());
+}

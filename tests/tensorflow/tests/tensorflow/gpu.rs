@@ -293,7 +293,15 @@ fn fused_ops_compute_what_they_do_one_by_one() {
 fn fusion_keeps_what_others_use_and_wait_for() {
     let functions = if is_whole() { "functions" } else { "functions=sample" };
     let steps = [
-        "users", "controls", functions, "session", "common", "changes", "updates", "chains",
+        "users",
+        "controls",
+        functions,
+        "session",
+        "common",
+        "changes",
+        "updates",
+        "conversions",
+        "chains",
         "exports",
     ];
     counts_of("fusion", &steps, &[]);

@@ -95,5 +95,5 @@ table! {
     efficient_net: "EfficientNetB0", 1149, 266, 2, 0;
     mobile_net: "MobileNetV2", 599, 176, 2, 0;
     res_net: "ResNet50", 634, 278, 2, 0;
-    res_net_in_mixed_precision: "ResNet50,mixed_float16", 978, 154, 4, 0;
+    res_net_in_mixed_precision: "ResNet50,mixed_float16", 791, 146, 4, 0;
 }
