@@ -1,6 +1,7 @@
-//! The graph pass: finds normalizations, merges equal nodes, and fuses chains of elementwise ops into one launch.
+//! The graph pass: finds attention and normalizations, merges equal nodes, and fuses chains of elementwise ops into one launch.
 
 mod all_finite;
+mod attention;
 mod common;
 mod matcher;
 mod multi_tensor;
@@ -8,9 +9,9 @@ mod normalization;
 mod ops;
 mod pattern;
 
-use crate::gpus::GpuPlatform;
+use crate::gpus::{GpuPlatform, multiplies_quickly};
 use crate::kernels::fused::{self, MOST_INPUTS, MOST_STEPS};
-use crate::kernels::{all_finite as finite, moments, multi_tensor as multi};
+use crate::kernels::{all_finite as finite, attention as heads, moments, multi_tensor as multi};
 use crate::settings;
 use matcher::{Limits, Operand, Tree};
 use ops::Computation;
@@ -55,6 +56,7 @@ impl<P: GpuPlatform> GraphPass for Fusion<P> {
         if !can_fuse::<P>() {
             return Ok(());
         }
+        attention::replace(graph, device_type::<P>(), fuses_attention::<P>)?;
         normalization::replace(graph, device_type::<P>())?;
         all_finite::replace(graph, device_type::<P>())?;
         fuse(graph, device_type::<P>())?;
@@ -73,11 +75,20 @@ fn can_fuse<P: GpuPlatform>() -> bool {
                 moments::BATCH_GRADIENT,
                 moments::LAYER_GRADIENT,
                 finite::OP,
+                heads::ATTENTION,
+                heads::GRADIENT,
                 multi::OP,
             ]
             .into_iter()
             .all(|op| host_has_op(op) && has_kernel::<P>(op, "T", DType::Float32))
     })
+}
+
+/// Returns whether attention of these elements is one op. Its products use no matrix units, so by default those of 16 bits stay where
+/// a GPU multiplies them by matrix units or by a library.
+fn fuses_attention<P: GpuPlatform>(dtype: DType) -> bool {
+    let setting = settings::fuses_attention(P::NAME).unwrap_or(Some(false));
+    setting.unwrap_or_else(|| dtype == DType::Float32 || !multiplies_quickly(dtype))
 }
 
 /// Fuses all trees of a graph that are on devices of this type.

@@ -4,9 +4,11 @@ use crate::backend::{Gpu, OpenedGpu};
 use crate::device::GpuDevice;
 use crate::peers::Peers;
 use crate::settings::{self, Settings};
+use se_plugin::kernel::DType;
 use se_plugin::profiler::Timeline;
 use se_plugin::{Counters, Error, Platform, Result, host_has_gpu_kernels};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// A platform whose devices are those of this crate. Its [`NAME`](Platform::NAME) is the begin of the names of settings.
@@ -26,7 +28,13 @@ impl Gpus {
     /// # Errors
     /// `INVALID_ARGUMENT` for a setting that is not understood; those of `open`.
     pub fn open<P: GpuPlatform>(open: fn(&Settings) -> Result<Vec<OpenedGpu>>) -> Result<Self> {
-        Self::open_with(P::NAME, timeline::<P>(), open)
+        let gpus = Self::open_with(P::NAME, timeline::<P>(), open)?;
+        for (dtype, is_quick) in &QUICK {
+            if gpus.all.iter().any(|(gpu, _)| gpu.multiplies_quickly(*dtype)) {
+                is_quick.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(gpus)
     }
 
     fn open_with(
@@ -72,6 +80,15 @@ impl fmt::Debug for Gpus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.all.iter().map(|(gpu, _)| &gpu.name)).finish()
     }
+}
+
+/// Whether a GPU of this process multiplies matrices of a type by matrix units or by a library.
+static QUICK: [(DType, AtomicBool); 2] =
+    [(DType::Float16, AtomicBool::new(false)), (DType::Bfloat16, AtomicBool::new(false))];
+
+/// Returns whether a GPU of this process multiplies matrices of a type of 16 bits by matrix units or by a library.
+pub(crate) fn multiplies_quickly(dtype: DType) -> bool {
+    QUICK.iter().any(|(of, is_quick)| *of == dtype && is_quick.load(Ordering::Relaxed))
 }
 
 /// Returns the commands of all streams, for TensorFlow's profiler. A library has one platform, so one timeline.

@@ -15,6 +15,7 @@ use std::time::Duration;
 /// | `MY_GPU_TIMEOUT_S` | after so many seconds without a finished batch of work the GPU counts as hung. 300 by default; 0 means no limit, the default for software |
 /// | `MY_GPU_TYPE` | the type of the device, in place of the plugin's |
 /// | `MY_GPU_FUSE` | `0`: elementwise ops that follow each other in a graph are not fused |
+/// | `MY_GPU_FUSE_ATTENTION` | `1`: attention is one op for all types; `0`: for none. By default it is for float32, and for types of 16 bits that no GPU of the process multiplies by matrix units or a library |
 /// | `MY_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units |
 /// | `MY_GPU_FLOAT64` | `0`: ops compute with float64 on the CPU |
 /// | `MY_GPU_CACHE` | the directory for compiled programs, or `0` for none; `~/.cache/tensorflow-my-gpu` by default |
@@ -62,6 +63,7 @@ impl Settings {
     /// `INVALID_ARGUMENT` for a value that is not understood.
     pub fn of_environment(prefix: &'static str) -> Result<Self> {
         fuses(prefix)?;
+        fuses_attention(prefix)?;
         let name = |setting: &str| format!("{prefix}_{setting}");
         let mib = |text: &str| text.parse::<u64>().ok()?.checked_mul(1 << 20);
         let seconds = |text: &str| {
@@ -96,6 +98,14 @@ impl Settings {
 /// `INVALID_ARGUMENT` for a value that is not understood.
 pub(crate) fn fuses(prefix: &str) -> Result<bool> {
     flag(&format!("{prefix}_FUSE"), true)
+}
+
+/// Returns whether attention is one op, for all types or for none, if that is set.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a value that is not understood.
+pub(crate) fn fuses_attention(prefix: &str) -> Result<Option<bool>> {
+    optional_flag(&format!("{prefix}_FUSE_ATTENTION"))
 }
 
 /// Reads an environment variable that is not empty.
@@ -134,10 +144,14 @@ pub fn parsed<T>(
 /// # Errors
 /// `INVALID_ARGUMENT` for a value that is neither 0 nor 1.
 pub fn flag(name: &str, default: bool) -> Result<bool> {
+    Ok(optional_flag(name)?.unwrap_or(default))
+}
+
+fn optional_flag(name: &str) -> Result<Option<bool>> {
     let flag = |text: &str| match text {
         "0" => Some(false),
         "1" => Some(true),
         _ => None,
     };
-    Ok(parsed(name, flag, &format!("0 or {name}=1"))?.unwrap_or(default))
+    parsed(name, flag, &format!("0 or {name}=1"))
 }

@@ -11,6 +11,7 @@
 //! | `RUST_GPU_TIMEOUT_S` | after so many seconds without a finished batch of work the GPU counts as hung, such as `120` or `0.5`. 300 by default; 0 means no limit, the default for software such as lavapipe, where one matrix product can take minutes |
 //! | `RUST_GPU_TYPE` | the type of the device. Without it, `GPU`; on a TensorFlow that was built for CUDA or ROCm, which has kernels of its own for that type, `RUST_GPU`. Beside another plugin of the type `GPU`, name one |
 //! | `RUST_GPU_FUSE` | `0`: graphs stay as they are: nothing is fused, merged or replaced |
+//! | `RUST_GPU_FUSE_ATTENTION` | `1`: attention is one op for all types; `0`: for none |
 //! | `RUST_GPU_COOPERATIVE_MATRICES` | `0`: products of float16 are computed without the matrix units of a Vulkan GPU |
 //! | `RUST_GPU_FLOAT64` | `0`: ops compute with float64 on the CPU, as they do without the setting if a GPU or its driver cannot |
 //! | `RUST_GPU_NVIDIA_LIBRARIES` | `0`: CUDA computes without cuBLAS and cuDNN |

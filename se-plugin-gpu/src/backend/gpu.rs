@@ -8,6 +8,7 @@ use super::operations::{Convolution, CooperativeMatrix, MatMul};
 use super::shader::Shader;
 use super::watchdog::Watchdog;
 use crate::settings::Settings;
+use se_plugin::kernel::DType;
 use se_plugin::profiler::Timeline;
 use se_plugin::{Code, Error, Result};
 use std::collections::HashMap;
@@ -91,6 +92,21 @@ impl Gpu {
     /// Returns how many bytes of device memory are allocated.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether matrices of this type are multiplied by matrix units or by a library.
+    pub(crate) fn multiplies_quickly(&self, dtype: DType) -> bool {
+        let (lines, elements) = (512, 64);
+        let product = MatMul {
+            dtype,
+            transpose: [false, true],
+            rows: lines,
+            inner: elements,
+            columns: lines,
+            batch: 1,
+            strides: [lines * elements; 2],
+        };
+        self.driver.supports_matmul(&product) || dtype == DType::Float16 && self.offered.is_some()
     }
 
     /// Fails in a fork, before it takes a lock or calls the driver.

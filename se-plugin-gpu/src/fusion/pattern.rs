@@ -8,35 +8,47 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 /// Ops that a pass may remove if nothing uses their results: they have no effects.
-const PURE: [&str; 28] = [
+pub(super) const PURE: [&str; 40] = [
     "Add",
     "AddN",
     "AddV2",
     "All",
     "BiasAdd",
     "BiasAddGrad",
+    "BroadcastGradientArgs",
     "BroadcastTo",
     "Cast",
     "Const",
+    "Einsum",
+    "Fill",
     "GatherV2",
     "Identity",
     "IsFinite",
+    "LogicalAnd",
+    "MatrixBandPart",
     "Mean",
     "Mul",
     "Neg",
+    "OnesLike",
     "Pack",
     "Prod",
     "RealDiv",
+    "Reciprocal",
     "Reshape",
     "Rsqrt",
     "RsqrtGrad",
+    "SelectV2",
     "Shape",
+    "Softmax",
+    "Sqrt",
     "SquaredDifference",
     "Squeeze",
     "StopGradient",
+    "StridedSlice",
     "Sub",
     "Sum",
     "Tile",
+    "ZerosLike",
 ];
 
 /// Ops whose order the edges of a graph do not tell: one waits for another, which may wait for anything.
@@ -119,6 +131,32 @@ impl<'g, 'a> View<'g, 'a> {
         let found = search();
         self.seen.replace(before);
         found
+    }
+
+    /// Looks for something, and forgets the nodes that were looked at unless it is found.
+    pub(super) fn attempt<T>(self, find: impl FnOnce() -> Option<T>) -> Option<T> {
+        let before = self.seen.borrow().clone();
+        let found = find();
+        if found.is_none() {
+            self.seen.replace(before);
+        }
+        found
+    }
+
+    /// Returns the nodes that were looked at.
+    pub(super) fn nodes(self) -> impl Iterator<Item = &'g Node<'a>> {
+        let names = self.seen.borrow().clone();
+        names.into_iter().filter_map(move |name| self.graph.node(&name))
+    }
+
+    /// Returns whether the node of an input was looked at.
+    pub(super) fn looked_at(self, input: Input<'_>) -> bool {
+        self.seen.borrow().contains(input.node())
+    }
+
+    /// Returns whether two inputs are equal, without looking at nodes for the pattern.
+    pub(super) fn is_same(self, one: Input<'g>, other: Input<'g>) -> bool {
+        self.search(|| self.plain(one) == self.plain(other))
     }
 
     /// Returns the nodes that those which were looked at wait for.

@@ -2,6 +2,7 @@
 
 mod add_n;
 pub(crate) mod all_finite;
+pub(crate) mod attention;
 mod band;
 pub mod bench;
 mod bias;

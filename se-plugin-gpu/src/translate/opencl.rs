@@ -308,7 +308,7 @@ impl Shader {
         let define = |definition: &str, program: &mut String| {
             // OpenCL C defines some of these names too.
             let _ = write!(program, "#undef {}\n#define ", identifier(definition).0);
-            self.rewrite(definition, program);
+            self.rewrite(&definition.replace("[[unroll]] ", ""), program);
             program.push('\n');
         };
         macros.iter().for_each(|definition| define(definition, &mut program));

@@ -2,8 +2,8 @@
 
     gpu_counts.py MODEL[,POLICY]
 
-MODEL is one of `keras.applications`, trained on 32 images of 224 x 224 with SGD and momentum, or `transformer`, that of `examples/device_demo` with Adam. POLICY
-is one of Keras' for mixed precision. RUST_GPU_COUNTERS is the file of the counters. Writes the launches of the third step by op, and their
+MODEL is one of `keras.applications`, trained on 32 images of 224 x 224 with SGD and momentum, `transformer`, that of `examples/device_demo` with Adam,
+or `attention`, a causal layer of 8 heads of 64 on 8 sequences of 512 with SGD. POLICY is one of Keras' for mixed precision. RUST_GPU_COUNTERS is the file of the counters. Writes the launches of the third step by op, and their
 bytes, as one line of JSON; lines around that step on stderr tell which copies it has. Results are zeros or garbage, and not looked at.
 """
 import json
@@ -29,6 +29,16 @@ def transformer():
     return job.make_model("transformer"), tf.data.Dataset.from_tensor_slices((x, y)).repeat().batch(job.BATCH)
 
 
+def attention():
+    keras.utils.set_random_seed(1)
+    random = np.random.default_rng(0)
+    x = keras.Input((512, 512))
+    model = keras.Model(x, keras.layers.MultiHeadAttention(8, 64)(x, x, use_causal_mask=True))
+    model.compile(keras.optimizers.SGD(0.001), "mse", jit_compile=False)
+    examples = random.random((8, 512, 512), "float32")
+    return model, tf.data.Dataset.from_tensors((examples, examples)).repeat()
+
+
 def application(name):
     keras.utils.set_random_seed(1)
     random = np.random.default_rng(0)
@@ -51,7 +61,8 @@ def run(what):
     if policy:
         keras.mixed_precision.set_global_policy(policy[0])
     with tf.device(DEVICE):
-        model, dataset = transformer() if name == "transformer" else application(name)
+        models = dict(transformer=transformer, attention=attention)
+        model, dataset = models[name]() if name in models else application(name)
         with tf.device("/CPU:0"):
             data = iter(dataset)
         function = model.make_train_function() or model.train_function

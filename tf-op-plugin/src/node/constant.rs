@@ -17,11 +17,12 @@ const CONTENT: u32 = 4;
 const FLOATS: u32 = 5;
 const INTS: u32 = 7;
 const LONGS: u32 = 10;
+const BOOLS: u32 = 11;
 
 /// The most elements of a constant that are read. The shapes, axes and factors that a pass looks at have few.
 const MOST_ELEMENTS: usize = 4096;
 
-/// A constant tensor of a graph: `node.attr::<Constant>("value")`. Those of int32, int64 and float32 can be read, and all written.
+/// A constant tensor of a graph: `node.attr::<Constant>("value")`. Those of int32, int64, float32 and bool can be read, and all written.
 ///
 /// ```
 /// use tf_op_plugin::DType;
@@ -89,6 +90,13 @@ impl Constant {
         let floats = || all.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         (self.dtype == DType::Float32).then(floats)
     }
+
+    /// Returns the elements of a constant of bool.
+    #[must_use]
+    pub fn bools(&self) -> Option<Vec<bool>> {
+        let bools = || self.content.iter().map(|&byte| byte != 0).collect();
+        (self.dtype == DType::Bool).then(bools)
+    }
 }
 
 #[cold]
@@ -124,6 +132,7 @@ impl Attribute for Constant {
         let size = match dtype {
             DType::Int32 | DType::Float32 => 4,
             DType::Int64 => 8,
+            DType::Bool => 1,
             other => return Err(wrong(&format!("a constant of {other:?} is not read"))),
         };
         let mut len = 1_usize;
@@ -160,7 +169,7 @@ impl Attribute for Constant {
 fn put_elements(content: &mut Vec<u8>, number: u32, value: Value<'_>) -> Result<()> {
     let wire = if number == FLOATS { WireType::ThirtyTwoBit } else { WireType::Varint };
     match value {
-        Value::Bytes(list) if matches!(number, FLOATS | INTS | LONGS) => {
+        Value::Bytes(list) if matches!(number, FLOATS | INTS | LONGS | BOOLS) => {
             packed(list, wire).try_for_each(|element| put_elements(content, number, element?))
         }
         Value::Fixed32(bytes) if number == FLOATS => {
@@ -169,6 +178,10 @@ fn put_elements(content: &mut Vec<u8>, number: u32, value: Value<'_>) -> Result<
         }
         Value::Varint(raw) if number == INTS => {
             content.extend((raw as i32).to_le_bytes());
+            Ok(())
+        }
+        Value::Varint(raw) if number == BOOLS => {
+            content.push(u8::from(raw != 0));
             Ok(())
         }
         Value::Varint(raw) if number == LONGS => {
@@ -205,6 +218,9 @@ mod tests {
             (Some(vec![1.5]), None, 0)
         );
         assert_eq!(scalar, Constant::of_float(1.5));
+        // tf.constant(True).
+        let flag = Constant::decode(b"\x42\x07\x08\x0a\x12\x00\x5a\x01\x01").unwrap();
+        assert_eq!((flag.bools(), flag.ints()), (Some(vec![true]), None));
         // One number for all, and none for zeros.
         let same =
             Constant::decode(b"\x42\x0b\x08\x09\x12\x04\x12\x02\x08\x03\x52\x01\x07").unwrap();

@@ -46,6 +46,11 @@ const SETTINGS: [(&str, &str, &str); 11] = [
         "off",
         "RUST_GPU_FUSE=off is not understood; write RUST_GPU_FUSE=0 or RUST_GPU_FUSE=1",
     ),
+    (
+        "RUST_GPU_FUSE_ATTENTION",
+        "all",
+        "RUST_GPU_FUSE_ATTENTION=all is not understood; write RUST_GPU_FUSE_ATTENTION=0 or RUST_GPU_FUSE_ATTENTION=1",
+    ),
     ("RUST_GPU_MEMORY_MIB", "much", "is not understood; write RUST_GPU_MEMORY_MIB=512"),
     ("RUST_GPU_NVIDIA_LIBRARIES", "no", "is not understood; write RUST_GPU_NVIDIA_LIBRARIES=0"),
     ("RUST_GPU_TF32", "yes", "is not understood; write RUST_GPU_TF32=0 or RUST_GPU_TF32=1"),

@@ -317,6 +317,31 @@ fn patterns_are_found_and_computed_as_on_the_cpu() {
     counts_of("patterns", &["off"], &[("RUST_GPU_FUSE", "0")]);
 }
 
+/// Of all types, also where a GPU has matrix units.
+pub(super) const ATTENTION: (&str, &str) = ("RUST_GPU_FUSE_ATTENTION", "1");
+
+#[test]
+fn attention_is_found_and_computed_as_on_the_cpu() {
+    let steps = match is_whole() {
+        true => ["shapes", "masks", "types", "written", "layers", "special", "others", "memory"],
+        false => [
+            "shapes=sample",
+            "masks=sample",
+            "types=sample",
+            "written",
+            "layers",
+            "special",
+            "others",
+            "memory",
+        ],
+    };
+    counts_of("attention", &steps, &[ATTENTION]);
+    let without = [("RUST_GPU_FUSE", "0"), ("RUST_GPU_FUSE_ATTENTION", "0")];
+    for setting in without {
+        counts_of("attention", &["off"], &[setting]);
+    }
+}
+
 /// The type that the device has, and not the one that TensorFlow refused.
 #[test]
 fn ops_are_fused_on_devices_of_another_type() {

@@ -91,7 +91,9 @@ macro_rules! table {
 
 // The model, launches, tenths of a GB, copies to the host, pointwise gradients.
 table! {
-    a_transformer: "transformer", 132, 1, 4, 0;
+    a_transformer: "transformer", 112, 1, 4, 0;
+    attention: "attention", 39, 6, 2, 0;
+    attention_in_mixed_precision: "attention,mixed_float16", 67, 4, 4, 0;
     efficient_net: "EfficientNetB0", 1149, 266, 2, 0;
     mobile_net: "MobileNetV2", 599, 176, 2, 0;
     res_net: "ResNet50", 634, 278, 2, 0;

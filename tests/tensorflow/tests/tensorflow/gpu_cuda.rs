@@ -1,7 +1,9 @@
 //! The device on CUDA in real TensorFlow: on the CPU, by `cpu-cuda`, which compiles each shader with each of its
 //! constants by the machine's C++ compiler.
 
-use super::gpu::{COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, newest, run_on, sample};
+use super::gpu::{
+    ATTENTION, COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, newest, run_on, sample,
+};
 use super::gpu_lost::lose_gpu;
 use cargo_tf_plugin::NEWEST;
 use cpu_cuda::{Cuda, DEVICES, HAPPENED, TRAPS};
@@ -161,6 +163,14 @@ fn keras_trains_as_on_the_cpu() {
     let all = ["train=convolutional,adam", "trace", "transformer"];
     let steps = if is_whole() { &all[..] } else { &all[..2] };
     run("refdevice", steps, &[]);
+}
+
+#[test]
+fn attention_is_computed_as_on_the_cpu() {
+    let all = ["shapes", "masks", "types", "written", "special", "layers"];
+    let sample = ["shapes=sample", "masks=sample", "types=sample", "special"];
+    let steps = if is_whole() { &all[..] } else { &sample[..] };
+    counted(|file| run("attention", steps, &[ATTENTION, (COUNTERS, file)]));
 }
 
 #[cfg(feature = "matrix")]

@@ -1,8 +1,6 @@
 //! The device on OpenCL in real TensorFlow: on PoCL, a driver for the CPU.
 
-#[cfg(feature = "matrix")]
-use super::gpu::{COUNTERS, counted};
-use super::gpu::{LACKS_TYPES, leaves_the_cpu_on, run_on, sample};
+use super::gpu::{ATTENTION, COUNTERS, LACKS_TYPES, counted, leaves_the_cpu_on, run_on, sample};
 use super::gpu_lost::lose_gpu;
 use cargo_tf_plugin::NEWEST;
 use faulty_opencl::{HAPPENED, Loader};
@@ -40,6 +38,15 @@ fn the_ops_of_keras_are_on_the_device() {
 #[test]
 fn applications_train_on_the_device_alone() {
     run("applications", &["MobileNetV2", "ViT"], &[]);
+}
+
+#[test]
+fn attention_is_computed_as_on_the_cpu() {
+    let all = ["shapes", "masks", "types", "written", "special", "layers"];
+    // The driver's compiler takes seconds for each shader.
+    let sample = ["shapes=sample", "types=sample"];
+    let steps = if is_whole() { &all[..] } else { &sample[..] };
+    counted(|file| run("attention", steps, &[ATTENTION, (COUNTERS, file)]));
 }
 
 #[cfg(feature = "matrix")]
