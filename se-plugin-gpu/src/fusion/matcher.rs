@@ -65,10 +65,9 @@ pub(super) const CONTROL_FLOW: [&str; 12] = [
 pub(super) const REFERENCES: [&str; 6] =
     ["Variable", "VariableV2", "TemporaryVariable", "InplaceUpdate", "InplaceAdd", "InplaceSub"];
 
-/// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one
-/// tree, and those without a kind are in none. With it comes how many steps a node takes, as the last
-/// of a tree at least one. The ops
-/// have one output and no side effects. Where not all fit into a tree, those whose `extent` is small are left out first.
+/// Returns the trees of at least two nodes in a graph. Nodes with the same `kind` can be in one tree, and those without a kind are in none.
+/// With it comes how many steps a node takes, as the last of a tree at least one. The ops have one output and no side effects. Where
+/// not all fit into a tree, those whose `extent` is small are left out first.
 ///
 /// # Errors
 /// Fails if TensorFlow does not say which nodes must stay.

@@ -72,7 +72,7 @@ struct Group {
 struct Member {
     name: String,
     /// Whether others name it or wait for it. Then a node with its name passes its value on.
-    is_named: bool,
+    keeps_name: bool,
 }
 
 impl Group {
@@ -82,7 +82,7 @@ impl Group {
         let name = graph.free_name(&format!("{}/{OP}", nodes[0].name));
         let (mut inputs, mut types, mut device) = (Vec::new(), Vec::new(), String::new());
         let mut controls = BTreeSet::new();
-        for (at, Member { name: member, is_named }) in nodes.iter().enumerate() {
+        for (at, Member { name: member, keeps_name }) in nodes.iter().enumerate() {
             let node = graph.remove_node(member)?;
             let all: Vec<_> = operands(&node).zip(&program.types).zip(&shared).collect();
             for is_shared in [true, false] {
@@ -98,7 +98,7 @@ impl Group {
             controls.extend(waits.map(|input| input.to_string()));
             node.device().clone_into(&mut device);
             let output = Input::Data { node: &name, output: at }.to_string();
-            if *is_named {
+            if *keeps_name {
                 let mut same = Node::new(member.clone(), "Identity");
                 same.set_device(device.clone()).set_inputs([output]).set_attr("T", program.dtype);
                 graph.add_node(same)?;
@@ -167,7 +167,7 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Group>> {
     let branches = branches(&nodes, &order);
     let users = search.users();
     let named: HashSet<_> = nodes.iter().flat_map(|node| placed_with(node)).collect();
-    let is_named = |at: usize| {
+    let keeps_name = |at: usize| {
         let mut users = users[at].iter();
         named.contains(nodes[at].name())
             || !users.all(|&user| has_values_of(nodes[user], nodes[at]))
@@ -177,7 +177,7 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Group>> {
         let users = users[at].iter().map(|&user| nodes[user]);
         if super::is_placed_on(node, device_type)
             && users.len() > 0
-            && (!is_named(at) && users.clone().all(|user| is_assigned(node, user))
+            && (!keeps_name(at) && users.clone().all(|user| is_assigned(node, user))
                 || is_converted(node, search.inputs(at).iter().map(|&from| nodes[from]), users))
             && !graph.is_preserved(node.name())?
         {
@@ -203,8 +203,10 @@ fn find(graph: &Graph<'_>, device_type: &str) -> Result<Vec<Group>> {
             let count = shared.iter().filter(|input| input.is_some()).count();
             let own = shared.len() - count;
             let most = most_outputs(count, own);
-            let member =
-                |&at: &usize| Member { name: nodes[at].name().to_owned(), is_named: is_named(at) };
+            let member = |&at: &usize| Member {
+                name: nodes[at].name().to_owned(),
+                keeps_name: keeps_name(at),
+            };
             let shared: Vec<_> = shared.iter().map(Option::is_some).collect();
             let chunks = members.chunks(most).filter(|members| members.len() > 1 && own > 0);
             groups.extend(chunks.map(|members| Group {

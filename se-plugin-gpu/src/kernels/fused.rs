@@ -305,23 +305,27 @@ impl Fused {
     }
 }
 
-/// Returns the operands of a step. Where some are float32, or the step is, those of 16 bits are converted: trees have no step for that, since
-/// their shader has all as float32.
+/// Returns the operands of a step, those of 16 bits converted to float32 where another one, or the step, has another type: trees have no
+/// step for that, since their shader has all as float32.
 fn alike(
     context: &Run<'_>,
     op: &'static str,
     step: &Step,
     operands: [&DeviceTensor; 3],
 ) -> Result<[DeviceTensor; 3]> {
-    let all = operands.iter().map(|operand| operand.dtype()).chain([step.dtype]);
-    let is_float32 = { all }.any(|dtype| dtype == DType::Float32);
+    let is_short = |dtype: DType| [DType::Float16, DType::Bfloat16].contains(&dtype);
+    let types = operands.map(|operand| operand.dtype());
+    let mut short = types.into_iter().filter(|&dtype| is_short(dtype));
+    let first = short.next();
+    let is_mixed = [&types[..], &[step.dtype]].concat().contains(&DType::Float32)
+        || short.any(|dtype| Some(dtype) != first);
     let mut alike = operands.map(Clone::clone);
     for at in 0..alike.len() {
         let first = step.operands.iter().position(|place| *place == step.operands[at]);
         let operand = operands[at];
         if let Some(first) = first.filter(|first| *first < at) {
             alike[at] = alike[first].clone();
-        } else if is_float32 && [DType::Float16, DType::Bfloat16].contains(&operand.dtype()) {
+        } else if is_mixed && is_short(operand.dtype()) {
             let wide = context.temporary(DType::Float32, operand.shape())?;
             let shape = shape(operand)?;
             let broadcast = Broadcast::new([&shape, &shape])?;

@@ -61,8 +61,12 @@ impl<P: Platform> PlatformState<P> {
     fn devices(&self) -> &[Arc<DeviceState<P::Device>>] {
         self.devices.get_or_init(|| {
             let mut devices = Vec::new();
-            let limit = if self.declined.load(Ordering::Acquire) { 0 } else { limit() };
+            if self.declined.load(Ordering::Acquire) {
+                return devices;
+            }
+            let limit = limit();
             if limit == 0 {
+                register_optional::<P>();
                 return devices;
             }
             let opened = boundary::catch("get_device_count", || {
@@ -89,9 +93,16 @@ impl<P: Platform> PlatformState<P> {
                 )),
             }
             // Without devices, they only tell tools which kernels there are.
-            let platform = self.platform.get();
-            if devices.is_empty() || platform.is_some_and(P::has_optional_kernels) {
-                register_optional::<P>();
+            let has_optional = boundary::catch("has_optional_kernels", || {
+                let platform = self.platform.get();
+                Ok(devices.is_empty() || platform.is_some_and(P::has_optional_kernels))
+            });
+            match has_optional {
+                Ok(true) => register_optional::<P>(),
+                Ok(false) => {}
+                Err(error) => {
+                    log_error(&format_args!("optional kernels are not registered: {error:#}"))
+                }
             }
             devices
         })

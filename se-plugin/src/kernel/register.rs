@@ -12,8 +12,9 @@ use tf_op_plugin::__private::register::{
 };
 use tf_plugin_core::__private::boundary::guard_logged;
 
-/// Whether optional kernels are registered. A library has one platform.
-static HAS_OPTIONAL: AtomicBool = AtomicBool::new(false);
+/// Whether the registration of optional kernels has begun, and whether it is done. A library has one platform.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+static ARE_REGISTERED: AtomicBool = AtomicBool::new(false);
 
 fn is_optional<P: Platform>(one: &Registration) -> bool {
     P::is_optional(one.op, one.options.types)
@@ -21,12 +22,12 @@ fn is_optional<P: Platform>(one: &Registration) -> bool {
 
 /// Returns whether a kernel is not optional, or is registered.
 pub(crate) fn is_registered<P: Platform>(one: &Registration) -> bool {
-    HAS_OPTIONAL.load(Ordering::Acquire) || !is_optional::<P>(one)
+    ARE_REGISTERED.load(Ordering::Acquire) || !is_optional::<P>(one)
 }
 
 /// Registers the optional kernels of a platform, once a process.
 pub(crate) fn register_optional<P: Platform>() {
-    if HAS_OPTIONAL.swap(true, Ordering::AcqRel) {
+    if HAS_BEGUN.swap(true, Ordering::AcqRel) {
         return;
     }
     let body = || {
@@ -34,10 +35,13 @@ pub(crate) fn register_optional<P: Platform>() {
         let features = HostFeatures::now();
         register_more::<Devices<P>>(
             &status,
-            |one| features.all_for(one) && is_optional::<P>(one),
+            |one| features.all_for(one),
+            is_optional::<P>,
             |one| xla::raised(one, device_type::<P>()),
         )
-        .map(drop)
+        .map(drop)?;
+        ARE_REGISTERED.store(true, Ordering::Release);
+        Ok(())
     };
     guard_logged("the registration of optional kernels", || (), body);
 }
@@ -53,7 +57,8 @@ pub(crate) fn register<P: Platform>() {
         let features = HostFeatures::now();
         let registered = register_all::<Devices<P>>(
             &status,
-            |one| features.all_for(one) && !is_optional::<P>(one),
+            |one| features.all_for(one),
+            |one| !is_optional::<P>(one),
             |one| xla::raised(one, device_type::<P>()),
         )?;
         let Some(Registered { host, ops, present }) = registered else { return Ok(()) };

@@ -147,6 +147,10 @@ def shapes(sample):
     compare(six, inputs, "many axes", {FUSED: 5}, cpu=False)
     chosen = lambda a, b, c, d, e, f: raw.SelectV2(condition=raw.Less(x=raw.AddV2(x=a, y=b), y=c), t=cast(cast(raw.Mul(x=d, y=e), tf.float16), d.dtype), e=f)
     compare(chosen, inputs, "a choice along many axes", {FUSED: 6}, cpu=False)
+    mixed = [of(x, dtype) for x, dtype in zip(inputs, [tf.float16, tf.bfloat16] + [tf.float32] * 4)]
+    less = lambda a, b, c, d, e, f: raw.SelectV2(
+        condition=raw.Less(x=cast(a, c.dtype), y=cast(b, c.dtype)), t=raw.Mul(x=c, y=raw.AddV2(x=d, y=raw.Sub(x=e, y=f))), e=c)
+    compare(less, mixed, "types along many axes", cpu=False)
     # The seventh input is one too many.
     seven = lambda *inputs: raw.AddV2(x=raw.Tanh(x=six(*inputs[:6])), y=inputs[6])
     inputs = [numbers((4,), tf.float32) for _ in range(7)]

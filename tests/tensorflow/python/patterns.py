@@ -114,12 +114,16 @@ NO_BIAS = {**BOTH, "BiasAdd": 0, "BiasAddGrad": 0}
 
 
 def biases():
+    # As of a convolution, whose axes are known.
+    def add(x, bias):
+        return tf.nn.bias_add(tf.nn.conv2d(x, 2 * tf.eye(x.shape[-1])[None, None], 1, "VALID"), bias)
+
     def normalize(x, bias, scale, offset):
-        return tf.nn.relu(moments_first(tf.nn.bias_add(x * 2, bias), scale, offset)[0]),
+        return tf.nn.relu(moments_first(add(x, bias), scale, offset)[0]),
 
     # The mean is that of the sum.
     def with_mean(x, bias, scale, offset):
-        return moments_first(tf.nn.bias_add(x * 2, bias), scale, offset)
+        return moments_first(add(x, bias), scale, offset)
 
     def twice(x, bias, scale, offset):
         return tf.nn.relu(normalize(x, bias, scale, offset)[0] + normalize(tf.sin(x), scale, bias, offset)[0]),
@@ -134,6 +138,22 @@ def biases():
         # What is not finite stays so.
         wrong = tf.tensor_scatter_nd_update(weights, [[0] * 4], [np.inf])
         compare(gradients(with_mean), [wrong, x] + inputs, "infinite %r" % (shape,), NO_BIAS, limit)
+    # A mean for each of several axes, for each row of a channel, or for all elements has no bias of its own.
+    x, weights = (tf.constant(random.normal(3.0, 2.0, (8, 4, 16)), tf.float32) for _ in range(2))
+    bias = tf.constant(random.uniform(0.5, 2.0, 16), tf.float32)
+    for axes in ([0], [0, 1], [0, 1, 2]):
+        ones = tf.ones([1 if axis in axes else size for axis, size in enumerate(x.shape)])
+        several = lambda x, bias, scale, offset: moments_first(tf.nn.bias_add(x, bias), scale, offset, axes, keepdims=True)
+        compare(gradients(several), [weights, x, bias, ones, ones], "a bias before moments over %r" % axes, {}, limit)
+
+    def other_axis(weights, x, bias, scale, offset):
+        with tf.GradientTape() as tape:
+            y = add(x, bias)
+            tape.watch(y)
+            normal = moments_first(y, scale, offset)[0]
+        return tf.raw_ops.BiasAddGrad(out_backprop=tape.gradient(normal, y, output_gradients=weights), data_format="NCHW"),
+    x, weights = (tf.constant(random.normal(3.0, 2.0, (2, 4, 3, 4)), tf.float32) for _ in range(2))
+    compare(other_axis, [weights, x] + [tf.ones(4)] * 3, "a sum along another axis", {}, limit)
     for policy, limit in (("float32", 2e-4), ("mixed_float16", 5e-3), ("mixed_bfloat16", 4e-2)):
         keras.mixed_precision.set_global_policy(policy)
         x = tf.constant(random.normal(1.0, 2.0, (4, 6, 5, 3)), keras.mixed_precision.global_policy().compute_dtype)

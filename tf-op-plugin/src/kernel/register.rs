@@ -29,6 +29,7 @@ pub struct Registered<'s> {
 pub fn register<T: Target>(
     status: &Status,
     can_run: impl Fn(&Registration) -> bool,
+    is_due: impl Fn(&Registration) -> bool,
     adapt: impl Fn(&Registration) -> Registration,
 ) -> Result<Option<Registered<'_>>> {
     if HostApi::get().is_ok() {
@@ -38,17 +39,18 @@ pub fn register<T: Target>(
             }
         }
     }
-    register_kernels::<T>(status, can_run, adapt)
+    register_kernels::<T>(status, can_run, is_due, adapt)
 }
 
-/// Registers the kernels for the devices of a target that `can_run` chooses; `adapt` returns what to register for
-/// each. Logs those that cannot be registered. Returns `None` if the host has no kernels, such as that of tests.
+/// Chooses the kernels for the devices of a target that `can_run` lets through, and registers those that are due; `adapt` returns what
+/// to register for each. Logs those that cannot be registered. Returns `None` if the host has no kernels, such as that of tests.
 ///
 /// # Errors
 /// If the process has no TensorFlow.
 pub fn register_kernels<T: Target>(
     status: &Status,
     can_run: impl Fn(&Registration) -> bool,
+    is_due: impl Fn(&Registration) -> bool,
     adapt: impl Fn(&Registration) -> Registration,
 ) -> Result<Option<Registered<'_>>> {
     let host = match HostApi::get() {
@@ -59,14 +61,14 @@ pub fn register_kernels<T: Target>(
         }
     };
     let Selection { chosen, refused } = registry::choose(registry::kernels_for::<T>(), can_run);
-    for refusal in refused {
-        log_error(&refusal);
+    for (_, why) in refused.iter().filter(|(one, _)| is_due(one)) {
+        log_error(why);
     }
     let ops = Ops::of_host(status).ok();
     let mut known = BTreeMap::new();
     let mut lost = BTreeMap::new();
     let mut present = Vec::new();
-    for registration in chosen {
+    for registration in chosen.into_iter().filter(|one| is_due(one)) {
         let of_host = known
             .entry(registration.op)
             .or_insert_with(|| ops.as_ref()?.get(registration.op).ok().flatten());

@@ -133,8 +133,8 @@ pub fn kernels_for<T: Target>() -> Vec<&'static Registration> {
 pub struct Selection<'a> {
     /// Those to register.
     pub chosen: Vec<&'a Registration>,
-    /// Why each other one is not registered.
-    pub refused: Vec<String>,
+    /// Each other one, and why it is not registered.
+    pub refused: Vec<(&'a Registration, String)>,
 }
 
 /// Chooses the kernels to register. Skips those that the host cannot run, as `can_run` says, and the
@@ -150,9 +150,12 @@ pub fn choose<'a>(
         }
         match choice.chosen.iter().find(|chosen| chosen.overlaps(one)) {
             None => choice.chosen.push(one),
-            Some(first) => choice.refused.push(format!(
-                "{one} is not registered, because {first} matches the same nodes; remove one of the two, or \
-                 give them different types, labels or priorities"
+            Some(first) => choice.refused.push((
+                one,
+                format!(
+                    "{one} is not registered, because {first} matches the same nodes; remove one of the two, or \
+                     give them different types, labels or priorities"
+                ),
             )),
         }
     }
@@ -183,7 +186,7 @@ mod tests {
             let choice = choose([&first, &second], |_| true);
             assert_eq!(choice.chosen.len(), 1);
             assert_eq!(choice.refused.len(), 1);
-            assert!(choice.refused[0].contains("matches the same nodes"), "{:?}", choice.refused);
+            assert!(choice.refused[0].1.contains("matches the same nodes"), "{:?}", choice.refused);
         }
     }
 

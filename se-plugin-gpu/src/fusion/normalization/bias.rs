@@ -42,13 +42,12 @@ impl Bias {
     fn find(view: View<'_, '_>, name: &str) -> Option<Self> {
         let graph = view.graph;
         let moments = graph.node(name)?;
-        // Of rows, a bias is not that of all elements.
-        if moments.attr::<i64>("axes").ok()? < 1 || moments.attr::<i64>("B").ok()? != 0 {
-            return None;
-        }
         let sum = view.node(operands(moments).next()?, &["BiasAdd"])?;
         let [x, bias] = operands(sum).collect::<Vec<_>>().try_into().ok()?;
-        if sum.attr::<String>("data_format").ok()? != "NHWC"
+        // All elements with one mean have one bias.
+        if moments.attr::<i64>("axes").ok()? != axes_before_channels(view, x)?
+            || moments.attr::<i64>("B").ok()? != 0
+            || !is_last(sum)
             || sum.device() != moments.device()
             || awaited(sum).next().is_some()
             || graph.is_preserved(name).ok()?
@@ -62,7 +61,7 @@ impl Bias {
                 user.inputs().filter(|input| input.node() == sum.name()).eq([first(sum.name())]);
             let is_gradient = user.op() == BATCH_GRADIENT
                 && operands(user).next() == Some(first(sum.name()))
-                && operands(user).nth(2).map(|mean| view.vector(mean)) == Some(first(name));
+                && operands(user).nth(2) == Some(first(name));
             match user.op() {
                 _ if user.name() == name => {}
                 _ if !is_once => return None,
@@ -109,6 +108,7 @@ impl Bias {
     fn gradients(view: View<'_, '_>, of_sum: &Node<'_>) -> Vec<String> {
         let is_of_bias = |node: &&Node<'_>| {
             node.op() == "BiasAddGrad"
+                && is_last(node)
                 && node.device() == of_sum.device()
                 && operands(node).next().is_some_and(|of| view.plain(of) == first(of_sum.name()))
         };
@@ -182,6 +182,21 @@ impl Bias {
         unused.push(self.sum);
         Ok(())
     }
+}
+
+/// Returns the number of axes before the last one of a value, if its op tells that.
+fn axes_before_channels<'g>(view: View<'g, '_>, value: Input<'g>) -> Option<i64> {
+    match view.graph.node(view.plain(value).node())?.op() {
+        "Conv2D" | "Conv2DBackpropInput" | "DepthwiseConv2dNative" => Some(3),
+        "Conv3D" | "Conv3DBackpropInputV2" => Some(4),
+        "MatMul" => Some(1),
+        _ => None,
+    }
+}
+
+/// Returns whether a bias is along the last axis.
+fn is_last(node: &Node<'_>) -> bool {
+    node.attr::<String>("data_format").is_ok_and(|format| format == "NHWC")
 }
 
 /// Lets a node use another value.

@@ -72,7 +72,7 @@ fn graph(lines: &str) -> Graph<'static> {
         if matches!(words[1], "Mean" | "Sum") {
             node.set_attr("keep_dims", words[1] == "Mean");
         }
-        if words[1] == "BiasAdd" {
+        if words[1].starts_with("BiasAdd") {
             node.set_attr("data_format", "NHWC".to_owned());
         }
         graph.add_node(node).unwrap();
@@ -351,6 +351,9 @@ fn a_bias_whose_sum_is_needed_stays() {
         ("used MatMul dx", "more Tanh x\n    used MatMul dx more"),
         ("x BiasAdd of_images bias", "x BiasAdd of_images bias ^dy"),
         ("x BiasAdd of_images bias", "x AddV2 of_images bias"),
+        // Its axes are others, or not known.
+        ("of_images Conv2D", "of_images Conv3D"),
+        ("of_images Conv2D", "of_images Placeholder"),
         // No gradient is found.
         ("twice Mul two by_variance", "twice Mul part by_variance"),
     ] {
@@ -372,4 +375,15 @@ fn nodes_that_the_gradient_waits_for_are_replaced() {
     let inputs: Vec<_> = gradient.inputs().map(|input| input.to_string()).collect();
     assert_eq!(inputs, ["x", "dy", "mean", "row", "scale", "^other"]);
     assert!(graph.node("products").is_none() && graph.node("by_variance").is_none());
+}
+
+/// It may be of another axis, and is then not 0.
+#[test]
+fn the_gradient_of_a_bias_along_another_axis_stays() {
+    let lines = format!("{NODES}{AVERAGES}").replacen("x Placeholder", BIAS, 1);
+    let mut graph = graph(&lines);
+    graph.node_mut("dbias").unwrap().set_attr("data_format", "NCHW".to_owned());
+    replace(&mut graph, "MY_GPU").unwrap();
+    assert_eq!(graph.node("used_bias").unwrap().inputs().next(), Some(first("dbias")));
+    assert_eq!(graph.node("dx").unwrap().attr::<i64>("B").unwrap(), 0);
 }
