@@ -23,7 +23,7 @@ const LACKS: [(&str, &str); 8] = [
 ];
 
 /// Settings that are not understood, or name no GPU, and parts of the errors.
-const SETTINGS: [(&str, &str, &str); 11] = [
+const SETTINGS: [(&str, &str, &str); 12] = [
     (
         "RUST_GPU_BACKEND",
         "metal",
