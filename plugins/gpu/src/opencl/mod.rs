@@ -295,7 +295,7 @@ unsafe impl Backend for OpenCl {
         // A command that fails then fails the end, too.
         // SAFETY: the queue is open, and there are so many events.
         let done = unsafe { queue::enqueue_marker_with_wait_list(queue, count, all.as_ptr()) };
-        batch.done = NonNull::new(done.map_err(failed("end a batch"))?);
+        batch.done = NonNull::new(done.map_err(failed("send a batch"))?);
         queue::flush(queue).map_err(failed("send a batch"))
     }
 
