@@ -149,7 +149,8 @@ impl Gpu {
             return Ok(program);
         }
         if !self.has_float64 && shader.computes_with_float64() {
-            return Err(self.without_float64());
+            let settings = self.driver.supports_float64().then_some(self.prefix);
+            return Err(without_float64(&self.name, shader.name(), settings));
         }
         self.lost().map_or(Ok(()), Err)?;
         let _one = self.compiling.lock().unwrap_or_else(PoisonError::into_inner);
@@ -162,17 +163,6 @@ impl Gpu {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         programs.entry((shader.name, shader.glsl)).or_default().insert(constants.to_vec(), program);
         Ok(program)
-    }
-
-    #[cold]
-    fn without_float64(&self) -> Error {
-        Error::new(
-            Code::Unimplemented,
-            format!(
-                "`{}` does not compute with float64, or {}_FLOAT64 is 0; run the op on the CPU with `tf.device(\"/CPU:0\")`",
-                self.name, self.prefix
-            ),
-        )
     }
 
     /// Returns whether a library computes these products in place of the shader.
@@ -188,5 +178,36 @@ impl Gpu {
     fn compiled(&self, shader: &Shader, constants: &[u32]) -> Option<Program> {
         let programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         programs.get(&(shader.name, shader.glsl))?.get(constants).copied()
+    }
+}
+
+/// The error for a shader of doubles. `settings` is the prefix of the setting that forbids them; with `None` the GPU lacks them.
+#[cold]
+fn without_float64(gpu: &str, shader: &str, settings: Option<&str>) -> Error {
+    let cause = match settings {
+        Some(prefix) => format!("{prefix}_FLOAT64 is 0: unset it"),
+        None => format!("`{gpu}` cannot: use another GPU"),
+    };
+    Error::new(
+        Code::Unimplemented,
+        format!(
+            "`{shader}` computes with float64, as some ops do for all types, and {cause}, or run the op on the CPU with `tf.device(\"/CPU:0\")`"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_without_float64_names_its_cause() {
+        let error = |settings| without_float64("Some GPU", "some.double", settings).to_string();
+        let (set, lacks) = (error(Some("MY_GPU")), error(None));
+        assert!(
+            set.contains("MY_GPU_FLOAT64 is 0: unset it") && !set.contains("Some GPU"),
+            "{set}"
+        );
+        assert!(lacks.contains("`Some GPU` cannot") && !lacks.contains("_FLOAT64"), "{lacks}");
     }
 }

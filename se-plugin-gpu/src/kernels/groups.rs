@@ -131,6 +131,30 @@ mod tests {
         }
     }
 
+    /// Reads the sources: in a module that names a shader of doubles, all kernels for float64 need it.
+    #[test]
+    fn kernels_with_shaders_of_float64_need_it() {
+        let (directory, mut seen) = (concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels"), 0);
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let source = std::fs::read_to_string(&path).unwrap();
+            let has_shader = source.contains(".double\")") || source.contains("variant!(\"");
+            let (mut is_float64, kernels) = (false, source.split("\nkernels! {").skip(1));
+            for line in kernels.flat_map(str::lines).filter(|_| has_shader) {
+                if line.starts_with("    types (") {
+                    is_float64 = line.contains("f64");
+                }
+                let op = line.strip_prefix("    \"").and_then(|rest| rest.split('"').next());
+                if let Some(op) = op.filter(|_| is_float64) {
+                    seen += 1;
+                    let needs = need_float64(op, &[("T", DType::Float64)]);
+                    assert!(needs, "{op} of {}", path.display());
+                }
+            }
+        }
+        assert!(seen > 50, "{seen}");
+    }
+
     #[test]
     fn a_group_has_its_ops_only() {
         let math = ops(math::<AnyPlatform<GpuDevice>>);

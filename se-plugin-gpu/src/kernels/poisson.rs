@@ -3,6 +3,9 @@
 use super::random::{State, mix};
 use super::*;
 
+/// The most turns for a result: `RESERVED` of `shaders/philox.glsl`, each with those for random bits and for the gamma function.
+const MOST_TURNS: usize = 256 * 20;
+
 /// Fills a tensor with numbers of as many distributions as there are rates. Its shape ends with that of the rates.
 fn poisson(
     context: &Run<'_>,
@@ -16,13 +19,15 @@ fn poisson(
     }
     let are_tensors = matches!(key, Operand::At(..));
     let each = out.len() / rates.len();
+    let groups = groups(out.len());
+    ensure_turns(context, op, out.len().div_ceil(groups[0] as usize * 256) * MOST_TURNS)?;
     Launch {
         op,
         shader: shader!("poisson64.double"),
         constants: &[element_type(rates.dtype())?, element_type(out.dtype())?, are_tensors.into()],
         operands: &[rates.into(), key, counter, high, out.into()],
         numbers: &[word(out.len())?, rates.len() as u32, each as u32],
-        groups: groups(out.len()),
+        groups,
     }
     .enqueue(context)
 }

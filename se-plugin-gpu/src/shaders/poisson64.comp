@@ -59,7 +59,8 @@ double large_poisson(Philox from, uint64_t skipped, double rate) {
         double s = log_(v * inverse_alpha / (a / (shifted * shifted) + b));
         if (s <= k * log_rate - rate - log_gamma_positive(k + 1.0lf)) return k;
     }
-    return k;
+    // No draw was accepted: the type may be too small for the rate.
+    return min(max(k, 0.0lf), highest());
 }
 
 void main() {

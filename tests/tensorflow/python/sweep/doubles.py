@@ -4,7 +4,7 @@ import math
 import numpy as np
 import tensorflow as tf
 
-from sweep.case import SPECIAL, TYPE, call, case, numbers, raw
+from sweep.case import CPU, SPECIAL, TYPE, call, case, numbers, raw
 
 random = np.random.default_rng(27)
 
@@ -105,6 +105,22 @@ def poissons():
     case("RandomPoissonV2", lambda rates: raw.RandomPoissonV2(shape=[20], rate=rates, dtype=tf.float32, seed=3), np.float32([1e6, 0.0, -3.0]))
     case("RandomPoissonV2", lambda rates: raw.RandomPoissonV2(shape=[2], rate=rates), np.zeros(0, "float32"))
     case("StatelessRandomPoisson", lambda rates: raw.StatelessRandomPoisson(shape=[3, 5], seed=[1, 2], lam=rates, dtype=tf.float32), np.float32([1, 2]), fails="must end with")
+    # The CPU never ends for most of these.
+    for dtype in (tf.int32, tf.int64, tf.float32, tf.float64):
+        nothing = 0 if dtype.is_integer else math.nan
+        for rate, known in [(1e10, dtype.max), (math.nan, nothing), (math.inf, nothing)]:
+            if rate == 1e10 and dtype != tf.int32:
+                continue
+            for op, draw in [("RandomPoissonV2", lambda rates, dtype=dtype: raw.RandomPoissonV2(shape=[300], rate=rates, dtype=dtype, seed=3)),
+                             ("StatelessRandomPoisson", lambda rates, dtype=dtype: raw.StatelessRandomPoisson(shape=[300, 1], seed=[1, 2], lam=rates, dtype=dtype))]:
+                case(op, lambda rates, draw=draw, dtype=dtype, known=known: draw(rates) if TYPE in rates.device else tf.fill([300, 1], tf.constant(known, dtype)),
+                     np.float64([rate]))
+
+
+def lgamma(x):
+    """The CPU's, because Python's loses digits near 1 and 2."""
+    with tf.device(CPU):
+        return float(raw.Lgamma(x=tf.constant(x, tf.float64)))
 
 
 def gammas():
@@ -123,6 +139,21 @@ def gammas():
             x = np.concatenate([draws.uniform(0.05, 9, 500), draws.uniform(9, 200, 100), draws.uniform(0.1, 0.9, 40) - np.arange(1, 41), [1, 2, 3, np.nan]])
             case(op, call(op, x=None), x.astype(tf.as_dtype(dtype).as_numpy_dtype), tolerance={"float32": 1e-4, "float64": 1e-11, "float16": 2e-2}[dtype])
             case(op, call(op, x=None), np.zeros((2, 0), tf.as_dtype(dtype).as_numpy_dtype))
+    whole = np.arange(-40.0, 3.0)
+    for dtype in ("float32", "float64", "float16"):
+        known = whole.astype(dtype)
+        beside = np.concatenate([np.nextafter(known, known.dtype.type(end)) for end in (-np.inf, np.inf)])
+        beside = np.concatenate([known, beside[np.abs(beside) > 1e-37], SPECIAL, [1e-7, -1e-7, 1e-20, -1e-20, -1e15]]).astype(dtype)
+        for op in ("Lgamma", "Digamma"):
+            case(op, call(op, x=None), beside, tolerance={"float32": 2e-6, "float64": 1e-13, "float16": 2e-3}[dtype])
+    # Relative errors near the zeros at 1 and 2, and near the pole at 0.
+    sizes = 10.0 ** -np.arange(0.5, 17, 0.5)
+    near = np.concatenate([1 + sizes, 1 - sizes, 2 + sizes, 2 - sizes, sizes, -sizes, [1e-300, -1e-300, 1.5, 2.5, 0.5, -0.5, 9.99, 10]])
+    against("Lgamma", lgamma, np.concatenate([near[np.isin(near, [1, 2], invert=True)], draws.uniform(0, 30, 2000)]))
+    case("Lgamma", call("Lgamma", x=None), np.float64([1, 2]), tolerance=0)
+    # Near 0 it is -1 / x to the last digit.
+    tiny = np.concatenate([10.0 ** np.arange(-300, -17), -10.0 ** np.arange(-300, -17)])
+    case("Digamma", lambda x: raw.Digamma(x=x) * x if TYPE in x.device else -tf.ones_like(x), tiny, tolerance=3e-15)
 
 
 def draws():
