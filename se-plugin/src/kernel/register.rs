@@ -10,14 +10,19 @@ use tf_op_plugin::__private::abi::{Status, register_kernel};
 use tf_op_plugin::__private::register::{
     Registered, register as register_all, register_kernels as register_more,
 };
-use tf_plugin_core::__private::boundary::guard_logged;
+use tf_plugin_core::__private::boundary::{catch, guard_logged, log_error};
 
 /// Whether the registration of optional kernels has begun, and whether it is done. A library has one platform.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 static ARE_REGISTERED: AtomicBool = AtomicBool::new(false);
 
+/// Returns whether a kernel is optional. One that the platform panics for is not.
 fn is_optional<P: Platform>(one: &Registration) -> bool {
-    P::is_optional(one.op, one.options.types)
+    let is_optional = || Ok(P::is_optional(one.op, one.options.types));
+    catch("is_optional", is_optional).unwrap_or_else(|error| {
+        log_error(&format_args!("{one} is registered with all others: {error:#}"));
+        false
+    })
 }
 
 /// Returns whether a kernel is not optional, or is registered.

@@ -86,6 +86,9 @@ fn methods(release: (u32, u32)) -> Vec<(&'static str, [Effect; 2])> {
         ("Platform::device_type", [Harmless; 2]),
         ("Platform::new", [NoDevice; 2]),
         ("Platform::device_count", [NoDevice; 2]),
+        // A kernel is then registered at another time, and no kernel of this device is optional.
+        ("Platform::is_optional", [Harmless; 2]),
+        ("Platform::has_optional_kernels", [Harmless; 2]),
         ("Platform::open", [NoDevice; 2]),
         ("Device::memory_usage", [NoDevice; 2]),
         ("Device::host_allocator", description),
