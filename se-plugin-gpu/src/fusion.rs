@@ -125,14 +125,13 @@ fn replace(
     tree: &Tree,
     removed: &mut HashMap<String, BTreeSet<String>>,
 ) -> Result<()> {
-    let missing = || Error::internal("the graph has lost a node that was in it");
     let (mut steps, mut alphas, mut controls) = (Vec::new(), Vec::new(), BTreeSet::new());
     let (mut types, mut dtype) = (vec![DType::Float32; tree.inputs.len()], DType::Float32);
     // The places of the nodes' results.
     let mut results = Vec::new();
     for (at, (name, operands)) in tree.steps.iter().enumerate() {
-        let node = graph.node(name).ok_or_else(missing)?;
-        let computation = Computation::of(node).ok_or_else(missing)?;
+        let node = graph.node(name).ok_or_else(pattern::missing)?;
+        let computation = Computation::of(node).ok_or_else(pattern::missing)?;
         let waits = node.inputs().filter(|input| matches!(input, Input::Control { .. }));
         controls.extend(waits.map(|input| input.to_string()));
         let place = |operand: &Operand| match *operand {
@@ -158,7 +157,7 @@ fn replace(
         results.push(MOST_INPUTS + steps.len() - 1);
     }
     let Some(((root, _), others)) = tree.steps.split_last() else { return Ok(()) };
-    let node = graph.node_mut(root).ok_or_else(missing)?;
+    let node = graph.node_mut(root).ok_or_else(pattern::missing)?;
     // The controls are also those of the root.
     pattern::change(node, fused::OP, [])
         .set_inputs(tree.inputs.iter().chain(&controls))

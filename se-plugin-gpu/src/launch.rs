@@ -258,6 +258,11 @@ pub fn element_type(dtype: DType) -> Result<u32> {
     })
 }
 
+/// Returns whether the type is a float of 16 bits.
+pub(crate) fn is_short(dtype: DType) -> bool {
+    matches!(dtype, DType::Float16 | DType::Bfloat16)
+}
+
 /// Returns whether shaders compute with the type as a float, and not as a double.
 pub(crate) fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::Float32 | DType::Float16 | DType::Bfloat16)

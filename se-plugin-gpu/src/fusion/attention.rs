@@ -11,16 +11,16 @@ mod users;
 
 use super::matcher::REFERENCES;
 use super::pattern::{
-    View, change, has_blocking_ops, has_type, operands, orders, placed, redirect, remove_unused,
-    shorter,
+    View, change, first, has_blocking_ops, has_type, missing, operands, orders, placed, redirect,
+    remove_unused, shorter,
 };
 use crate::kernels::attention::{ATTENTION, GRADIENT};
 use equation::Product;
 use gradient::Found;
 use mask::Mask;
+use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
 use se_plugin::kernel::DType;
-use se_plugin::{Error, Result};
 use std::cell::RefCell;
 use users::{MOST_STEPS, Users};
 
@@ -43,15 +43,6 @@ pub(super) fn replace(
         }
     }
     if unused.is_empty() { Ok(()) } else { remove_unused(graph, unused) }
-}
-
-#[cold]
-fn missing() -> Error {
-    Error::internal("the graph has lost a node that was in it")
-}
-
-fn first(node: &str) -> Input<'_> {
-    Input::Data { node, output: 0 }
 }
 
 /// The nodes of attention, which are in the graph.

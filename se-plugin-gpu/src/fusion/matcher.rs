@@ -152,8 +152,8 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
             }
         }
         let has_references = nodes.iter().any(|node| REFERENCES.contains(&node.op()));
-        let is_small = vec![false; nodes.len()];
-        let mut search = Self {
+        let is_small = small(&nodes, &places, &extents);
+        Self {
             graph,
             nodes,
             kinds,
@@ -164,33 +164,6 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
             is_named,
             is_awaited,
             has_references,
-        };
-        search.find_small(&extents);
-        search
-    }
-
-    /// Finds the nodes with small results: these, and those that are computed from them alone.
-    fn find_small(&mut self, extents: &[Extent]) {
-        let mut users = vec![Vec::new(); self.nodes.len()];
-        let mut large = vec![0; self.nodes.len()];
-        for (at, node) in self.nodes.iter().enumerate() {
-            for input in node.inputs().filter(|input| matches!(input, Input::Data { .. })) {
-                large[at] += 1;
-                if let Some(&from) = self.places.get(input.node()) {
-                    users[from].push(at);
-                }
-            }
-        }
-        let small = extents.iter().enumerate().filter(|(_, extent)| **extent == Extent::Small);
-        let mut ready: Vec<_> = small.map(|(at, _)| at).collect();
-        while let Some(node) = ready.pop() {
-            self.is_small[node] = true;
-            for &user in &users[node] {
-                large[user] -= 1;
-                if large[user] == 0 && extents[user] == Extent::OfInputs {
-                    ready.push(user);
-                }
-            }
         }
     }
 
@@ -305,6 +278,33 @@ impl<'g, 'a, K: PartialEq> Search<'g, 'a, K> {
         });
         Tree { steps: steps.collect(), inputs: inputs.iter().map(ToString::to_string).collect() }
     }
+}
+
+/// Returns which nodes have small results: these, and those that are computed from them alone.
+fn small(nodes: &[&Node<'_>], places: &HashMap<&str, usize>, extents: &[Extent]) -> Vec<bool> {
+    // All users of each node, and how many inputs are not known to be small.
+    let (mut users, mut large) = (vec![Vec::new(); nodes.len()], vec![0; nodes.len()]);
+    for (at, node) in nodes.iter().enumerate() {
+        for input in node.inputs().filter(|input| matches!(input, Input::Data { .. })) {
+            large[at] += 1;
+            if let Some(&from) = places.get(input.node()) {
+                users[from].push(at);
+            }
+        }
+    }
+    let mut is_small = vec![false; nodes.len()];
+    let sources = extents.iter().enumerate().filter(|(_, extent)| **extent == Extent::Small);
+    let mut ready: Vec<_> = sources.map(|(at, _)| at).collect();
+    while let Some(node) = ready.pop() {
+        is_small[node] = true;
+        for &user in &users[node] {
+            large[user] -= 1;
+            if large[user] == 0 && extents[user] == Extent::OfInputs {
+                ready.push(user);
+            }
+        }
+    }
+    is_small
 }
 
 impl Tree {

@@ -13,14 +13,14 @@ mod moments;
 
 use super::matcher::REFERENCES;
 use super::pattern::{
-    View, awaited, change, has_blocking_ops, has_type, operands, placed, redirect, remove_unused,
-    shorter,
+    View, awaited, change, first, has_blocking_ops, has_type, missing, operands, placed, redirect,
+    remove_unused, shorter,
 };
 use crate::kernels::moments::{BATCH_GRADIENT, LAYER_GRADIENT};
 use moments::Moments;
+use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
 use se_plugin::kernel::DType;
-use se_plugin::{Error, Result};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
@@ -51,18 +51,9 @@ pub(super) fn replace(graph: &mut Graph<'_>, device_type: &str) -> Result<()> {
     bias::leave_out(graph, device_type)
 }
 
-#[cold]
-fn missing() -> Error {
-    Error::internal("the graph has lost a node that was in it")
-}
-
 /// Returns the attribute of an op of this crate.
 fn axes(node: &Node<'_>) -> Option<i64> {
     node.attr("axes").ok()
-}
-
-fn first(node: &str) -> Input<'_> {
-    Input::Data { node, output: 0 }
 }
 
 /// What is found of the gradient of a normalization, whose parts are in the graph.

@@ -4,7 +4,7 @@ use super::matcher::Extent;
 use crate::kernels::elementwise::{CAST, FUSIBLE, LOGICAL, PREDICATES};
 use crate::kernels::fused::{ADD_N, BIAS_ADD, SELECT};
 use crate::kernels::moments::MOMENTS;
-use crate::launch::is_float;
+use crate::launch::{is_float, is_short};
 use se_plugin::graph::Node;
 use se_plugin::prelude::*;
 use std::iter;
@@ -90,8 +90,8 @@ impl Computation {
 
     /// Returns whether it is a conversion that changes no value: the shader has 16-bit floats as float32.
     pub(super) fn is_widening(&self) -> bool {
-        let is_short = |dtype: &DType| [DType::Float16, DType::Bfloat16].contains(dtype);
-        self.op == CAST && self.output == DType::Float32 && self.inputs.iter().all(is_short)
+        let is_short = self.inputs.iter().all(|&dtype| is_short(dtype));
+        self.op == CAST && self.output == DType::Float32 && is_short
     }
 
     /// Returns the operands of its steps, by the places of its own operands and of the first step's result.

@@ -1,9 +1,10 @@
 //! How patterns look at the nodes of a graph, and remove those that they replace.
 
 use super::matcher::{CONTROL_FLOW, placed_with};
-use se_plugin::Result;
+use crate::launch::is_short;
 use se_plugin::graph::{Constant, Graph, Input, Node};
 use se_plugin::kernel::DType;
+use se_plugin::{Error, Result};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
@@ -256,6 +257,17 @@ impl<'g, 'a> View<'g, 'a> {
     }
 }
 
+/// The error of a pass that removed a node too many.
+#[cold]
+pub(super) fn missing() -> Error {
+    Error::internal("the graph has lost a node that was in it")
+}
+
+/// Returns the first output of a node.
+pub(super) fn first(node: &str) -> Input<'_> {
+    Input::Data { node, output: 0 }
+}
+
 /// Returns the values that a node gets.
 pub(super) fn operands<'g>(node: &'g Node<'_>) -> impl Iterator<Item = Input<'g>> {
     node.inputs().filter(|input| matches!(input, Input::Data { .. }))
@@ -284,8 +296,7 @@ pub(super) fn has_type(node: &Node<'_>, attribute: &str, dtype: DType) -> bool {
 /// Returns the 16-bit float that a float32 is converted from, and its type.
 pub(super) fn shorter<'g>(view: View<'g, '_>, input: Input<'g>) -> Option<(Input<'g>, DType)> {
     let node = view.node(input, &["Cast"]).filter(|node| has_type(node, "DstT", DType::Float32))?;
-    let types = [DType::Float16, DType::Bfloat16];
-    let dtype = types.into_iter().find(|&dtype| has_type(node, "SrcT", dtype))?;
+    let dtype = node.attr("SrcT").ok().filter(|&dtype| is_short(dtype))?;
     Some((operands(node).next()?, dtype))
 }
 
@@ -302,11 +313,16 @@ pub(super) fn orders<T: Copy>([a, b]: [T; 2]) -> [[T; 2]; 2] {
 /// Lets all users of a value use another one. Nodes that wait for its node still do.
 pub(super) fn redirect(graph: &mut Graph<'_>, from: Input<'_>, to: Input<'_>) {
     for node in graph.nodes_mut() {
-        if node.inputs().any(|input| input == from) {
-            let inputs = node.inputs().map(|input| if input == from { to } else { input });
-            let inputs: Vec<_> = inputs.map(|input| input.to_string()).collect();
-            node.set_inputs(inputs);
-        }
+        replace_input(node, from, to);
+    }
+}
+
+/// Lets a node use another value.
+pub(super) fn replace_input(node: &mut Node<'_>, from: Input<'_>, to: Input<'_>) {
+    if node.inputs().any(|input| input == from) {
+        let inputs = node.inputs().map(|input| if input == from { to } else { input });
+        let inputs: Vec<_> = inputs.map(|input| input.to_string()).collect();
+        node.set_inputs(inputs);
     }
 }
 

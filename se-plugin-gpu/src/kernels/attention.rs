@@ -3,6 +3,7 @@
 //! `softmax(query · key * scale + bias)`, with `masked` in place of scores whose mask is false, times the value. Scores are never in memory. Attention
 //! that is causal has a mask that hides later lines from each, and may have another one.
 
+use super::moments::unfit;
 use super::*;
 use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
@@ -19,14 +20,7 @@ impl OpDefinition for AttentionOp {
     const NAME: &'static str = ATTENTION;
 
     fn define(op: &mut OpDefinitionBuilder) {
-        define(op)
-            .input("query: T")
-            .input("key: T")
-            .input("value: T")
-            .input("mask: M * bool")
-            .input("bias: N * B")
-            .output("out: T")
-            .output("statistics: float");
+        define(op).output("out: T").output("statistics: float");
     }
 }
 register_op!(AttentionOp);
@@ -38,11 +32,6 @@ impl OpDefinition for GradientOp {
 
     fn define(op: &mut OpDefinitionBuilder) {
         define(op)
-            .input("query: T")
-            .input("key: T")
-            .input("value: T")
-            .input("mask: M * bool")
-            .input("bias: N * B")
             .input("out: T")
             .input("statistics: float")
             .input("out_backprop: T")
@@ -53,7 +42,7 @@ impl OpDefinition for GradientOp {
 }
 register_op!(GradientOp);
 
-/// Defines the attributes that both have.
+/// Defines the attributes and inputs that both have.
 fn define(op: &mut OpDefinitionBuilder) -> &mut OpDefinitionBuilder {
     op.attribute("T: {half, bfloat16, float}")
         // Of what is added to scores.
@@ -67,6 +56,11 @@ fn define(op: &mut OpDefinitionBuilder) -> &mut OpDefinitionBuilder {
         .attribute("masked: float")
         // Whether tensors are [batch, head, line, element], or else [batch, line, head, element].
         .attribute("heads_first: bool")
+        .input("query: T")
+        .input("key: T")
+        .input("value: T")
+        .input("mask: M * bool")
+        .input("bias: N * B")
 }
 
 kernels! {
@@ -323,16 +317,4 @@ impl Tiles {
         };
         Self { lines: [4, 2].into_iter().find(is_good).unwrap_or(1) }
     }
-}
-
-/// The error of tensors whose shapes do not fit. The user did not write the op, so the text says where it comes from.
-#[cold]
-fn unfit(op: &str, tensors: &[(&str, &DeviceTensor)], to: impl AsRef<str>) -> Error {
-    let shapes: Vec<_> =
-        tensors.iter().map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
-    wrong(format!(
-        "{op}, which replaces attention: the shapes {} do not fit {}; RUST_GPU_FUSE=0 leaves the graph as it is",
-        shapes.join(", "),
-        to.as_ref()
-    ))
 }

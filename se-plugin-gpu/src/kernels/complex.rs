@@ -26,17 +26,11 @@ fn run(
 }
 
 fn binary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    let (a, b) = (context.input(0)?, context.input(1)?);
-    let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
-    let out = output(context, 0, broadcast.shape())?;
-    run(context, op, number, [&a, &b], &out, broadcast.axes())
+    elementwise::of_two(context, |of, out, axes| run(context, op, number, of, out, axes))
 }
 
 fn unary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    let input = context.input(0)?;
-    let out = output(context, 0, &shape(&input)?)?;
-    let axes = [Strides { len: input.len(), strides: [1, 1] }];
-    run(context, op, number, [&input, &input], &out, &axes)
+    elementwise::of_one(context, |of, out, axes| run(context, op, number, of, out, axes))
 }
 
 kernels! {

@@ -55,6 +55,27 @@ fn unary(context: &Run<'_>, op: &'static str, number: u32, alpha: f32) -> Result
     run(context, op, [number, alpha.to_bits()], [&input, &input], &out, &axes)
 }
 
+/// Computes an output from the elements of two inputs, which are broadcast, by `then`.
+pub(super) fn of_two(
+    context: &Run<'_>,
+    then: impl FnOnce([&DeviceTensor; 2], &DeviceTensor, &[Strides<2>]) -> Result<()>,
+) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
+    let out = output(context, 0, broadcast.shape())?;
+    then([&a, &b], &out, broadcast.axes())
+}
+
+/// Computes an output from each element of one input, which is both operands, by `then`.
+pub(super) fn of_one(
+    context: &Run<'_>,
+    then: impl FnOnce([&DeviceTensor; 2], &DeviceTensor, &[Strides<2>]) -> Result<()>,
+) -> Result<()> {
+    let input = context.input(0)?;
+    let out = output(context, 0, &shape(&input)?)?;
+    then([&input; 2], &out, &[Strides { len: input.len(), strides: [1, 1] }])
+}
+
 /// Computes op `number` of the elements of two tensors of one shape, in the memory of the first.
 pub(super) fn in_place(
     context: &Run<'_>,

@@ -3,6 +3,7 @@
 use super::data_format::Layout;
 use super::elementwise::{self, ADD, CAST, FUSIBLE, LOGICAL, PREDICATES, is_long};
 use super::*;
+use crate::launch::is_short;
 use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
 use se_plugin::toolkit::shape::to_host;
@@ -313,7 +314,6 @@ fn alike(
     step: &Step,
     operands: [&DeviceTensor; 3],
 ) -> Result<[DeviceTensor; 3]> {
-    let is_short = |dtype: DType| [DType::Float16, DType::Bfloat16].contains(&dtype);
     let types = operands.map(|operand| operand.dtype());
     let mut short = types.into_iter().filter(|&dtype| is_short(dtype));
     let first = short.next();

@@ -1,6 +1,6 @@
 //! Random numbers of gamma distributions, equal to those of TensorFlow's own kernels.
 
-use super::random::{State, key_and_counter_of};
+use super::random::{State, key_and_counter_of, of_distributions};
 use super::*;
 
 /// Fills a tensor with numbers of as many distributions as `alpha` has elements. Its shape ends with that of `alpha`.
@@ -36,15 +36,8 @@ fn with_state(context: &Run<'_>, op: &'static str, state: &State) -> Result<()> 
 
 fn with_inputs(context: &Run<'_>, op: &'static str) -> Result<()> {
     let [key, counter] = key_and_counter_of(context)?;
-    let (alpha, out_shape) = (context.input(4)?, host_shape(context, 0)?);
-    ensure!(
-        out_shape.ends_with(&shape(&alpha)?),
-        wrong(format!(
-            "Shape passed in must end with broadcasted shape: {out_shape:?} and {:?}",
-            alpha.shape()
-        ))
-    );
-    let out = output(context, 0, &out_shape)?;
+    let alpha = context.input(4)?;
+    let out = of_distributions(context, &alpha)?;
     let state = [(&key).into(), (&counter).into(), Operand::Value(0)];
     gamma(context, op, &alpha, state, &out)
 }

@@ -1,6 +1,6 @@
 //! The gamma function and the incomplete ones, with their gradients. The numbers are those of the ops in `shaders/igamma64.comp`.
 
-use super::elementwise::numbers;
+use super::elementwise::{numbers, of_one, of_two};
 use super::*;
 
 /// The most terms of a series: `MOST_TERMS` of the shader.
@@ -30,17 +30,11 @@ fn enqueue(
 }
 
 fn binary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    let (a, b) = (context.input(0)?, context.input(1)?);
-    let broadcast = Broadcast::new([&shape(&a)?, &shape(&b)?])?;
-    let out = output(context, 0, broadcast.shape())?;
-    enqueue(context, op, number, [&a, &b], &out, broadcast.axes())
+    of_two(context, |of, out, axes| enqueue(context, op, number, of, out, axes))
 }
 
 fn unary(context: &Run<'_>, op: &'static str, number: u32) -> Result<()> {
-    let input = context.input(0)?;
-    let out = output(context, 0, &shape(&input)?)?;
-    let axes = [Strides { len: input.len(), strides: [1, 1] }];
-    enqueue(context, op, number, [&input, &input], &out, &axes)
+    of_one(context, |of, out, axes| enqueue(context, op, number, of, out, axes))
 }
 
 kernels! {

@@ -289,8 +289,7 @@ pub(super) fn unfit(op: &str, tensors: &[(&str, &DeviceTensor)], to: impl AsRef<
     let shapes: Vec<_> =
         tensors.iter().map(|(name, tensor)| format!("{name} {:?}", tensor.shape())).collect();
     wrong(format!(
-        "{op}, which replaces a normalization and its gradient: the shapes {} do not fit {}; RUST_GPU_FUSE=0 leaves the graph as \
-         it is",
+        "{op}, which replaces other ops of the graph: the shapes {} do not fit {}; RUST_GPU_FUSE=0 leaves it as it is",
         shapes.join(", "),
         to.as_ref()
     ))

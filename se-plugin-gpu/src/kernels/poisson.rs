@@ -1,6 +1,6 @@
 //! Random numbers of Poisson distributions, equal to those of TensorFlow's own kernels, which compute with doubles.
 
-use super::random::{State, mix};
+use super::random::{State, mix, of_distributions};
 use super::*;
 
 /// The most turns for a result: `RESERVED` of `shaders/philox.glsl`, each with those for random bits and for the gamma function.
@@ -42,18 +42,11 @@ fn with_state(context: &Run<'_>, op: &'static str, state: &State) -> Result<()> 
 
 /// Fills the output with numbers for each element of input 2, with the seed in input 1.
 fn stateless(context: &Run<'_>, op: &'static str) -> Result<()> {
-    let (rates, out_shape) = (context.input(2)?, host_shape(context, 0)?);
-    ensure!(
-        out_shape.ends_with(&shape(&rates)?),
-        wrong(format!(
-            "Shape passed in must end with broadcasted shape: {out_shape:?} and {:?}",
-            rates.shape()
-        ))
-    );
+    let rates = context.input(2)?;
+    let out = of_distributions(context, &rates)?;
     let key = context.temporary(DType::Uint64, &[1])?;
     let counter = context.temporary(DType::Uint64, &[2])?;
     mix(context, op, [&context.input(1)?, &key, &counter])?;
-    let out = output(context, 0, &out_shape)?;
     poisson(context, op, &rates, [(&key).into(), (&counter).into(), Operand::Value(0)], &out)
 }
 

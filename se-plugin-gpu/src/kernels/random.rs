@@ -173,6 +173,19 @@ fn key_and_counter(context: &Run<'_>, op: &'static str) -> Result<()> {
     mix(context, op, [&context.input(0)?, &key, &counter])
 }
 
+/// Returns the output of numbers of as many distributions as a parameter has elements: its shape, in input 0, ends with that.
+pub(super) fn of_distributions(
+    context: &Run<'_>,
+    parameter: &DeviceTensor,
+) -> Result<DeviceTensor> {
+    let (out, of_each) = (host_shape(context, 0)?, shape(parameter)?);
+    ensure!(
+        out.ends_with(&of_each),
+        wrong(format!("Shape passed in must end with broadcasted shape: {out:?} and {of_each:?}"))
+    );
+    output(context, 0, &out)
+}
+
 kernels! {
     types (Tseed = [i32, i64])
     "StatelessRandomGetKeyCounter" KeyAndCounter () = |run, op| key_and_counter(run, op);

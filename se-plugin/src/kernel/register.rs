@@ -4,7 +4,7 @@ use super::{host_features::HostFeatures, workarounds, xla};
 use crate::abi::device_type::device_type;
 use crate::abi::kernel::target::Devices;
 use crate::platform::Platform;
-use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 use tf_op_plugin::__private::Registration;
 use tf_op_plugin::__private::abi::{Status, register_kernel};
 use tf_op_plugin::__private::register::{
@@ -12,9 +12,8 @@ use tf_op_plugin::__private::register::{
 };
 use tf_plugin_core::__private::boundary::{catch, guard_logged, log_error};
 
-/// Whether the registration of optional kernels has begun, and whether it is done. A library has one platform.
-static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
-static ARE_REGISTERED: AtomicBool = AtomicBool::new(false);
+/// Whether optional kernels could be registered, once that was tried. A library has one platform.
+static OPTIONAL: OnceLock<bool> = OnceLock::new();
 
 /// Returns whether a kernel is optional. One that the platform panics for is not.
 fn is_optional<P: Platform>(one: &Registration) -> bool {
@@ -27,14 +26,11 @@ fn is_optional<P: Platform>(one: &Registration) -> bool {
 
 /// Returns whether a kernel is not optional, or is registered.
 pub(crate) fn is_registered<P: Platform>(one: &Registration) -> bool {
-    ARE_REGISTERED.load(Ordering::Acquire) || !is_optional::<P>(one)
+    OPTIONAL.get() == Some(&true) || !is_optional::<P>(one)
 }
 
 /// Registers the optional kernels of a platform, once a process.
 pub(crate) fn register_optional<P: Platform>() {
-    if HAS_BEGUN.swap(true, Ordering::AcqRel) {
-        return;
-    }
     let body = || {
         let status = Status::new()?;
         let features = HostFeatures::now();
@@ -44,11 +40,9 @@ pub(crate) fn register_optional<P: Platform>() {
             is_optional::<P>,
             |one| xla::raised(one, device_type::<P>()),
         )
-        .map(drop)?;
-        ARE_REGISTERED.store(true, Ordering::Release);
-        Ok(())
+        .map(|_| true)
     };
-    guard_logged("the registration of optional kernels", || (), body);
+    OPTIONAL.get_or_init(|| guard_logged("the registration of optional kernels", || false, body));
 }
 
 /// Registers the kernels of a platform that are not optional, once a process: a second registration of a kernel makes its op fail.

@@ -4,7 +4,9 @@
 
 use super::{BATCH_GRADIENT, first, missing};
 use crate::fusion::ops::Computation;
-use crate::fusion::pattern::{View, awaited, operands, orders, placed, remove_unused, users};
+use crate::fusion::pattern::{
+    View, awaited, operands, orders, placed, remove_unused, replace_input, users,
+};
 use crate::kernels::moments::MOMENTS;
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
@@ -116,7 +118,7 @@ impl Bias {
         found.into_iter().map(|node| node.name().to_owned()).collect()
     }
 
-    /// If `scaled`, the user of the sum, is part of `x * slope + (offset - mean * slope)`, which may have more terms: returns the nodes
+    /// If the user of the sum is part of `x * slope + (offset - mean * slope)`, which may have more terms: returns the nodes
     /// from the product of the mean to the mean.
     fn mean_of<'g>(
         view: View<'g, '_>,
@@ -165,11 +167,13 @@ impl Bias {
         moments.set_inputs(inputs).set_attr("B", 1_i64);
         let mean_of_sum = Input::Data { node: &self.moments, output: self.mean_of_sum };
         for user in &self.of_mean {
-            replace(graph, user, first(&self.moments), mean_of_sum)?;
+            let node = graph.node_mut(user).ok_or_else(missing)?;
+            replace_input(node, first(&self.moments), mean_of_sum);
         }
         let gradients = self.gradients.iter().map(|(gradient, _)| gradient);
         for user in self.others.iter().chain(gradients) {
-            replace(graph, user, first(&self.sum), Input::parse(x))?;
+            let node = graph.node_mut(user).ok_or_else(missing)?;
+            replace_input(node, first(&self.sum), Input::parse(x));
         }
         for (gradient, of_bias) in &self.gradients {
             let node = graph.node_mut(gradient).ok_or_else(missing)?;
@@ -197,15 +201,6 @@ fn axes_before_channels<'g>(view: View<'g, '_>, value: Input<'g>) -> Option<i64>
 /// Returns whether a bias is along the last axis.
 fn is_last(node: &Node<'_>) -> bool {
     node.attr::<String>("data_format").is_ok_and(|format| format == "NHWC")
-}
-
-/// Lets a node use another value.
-fn replace(graph: &mut Graph<'_>, user: &str, from: Input<'_>, to: Input<'_>) -> Result<()> {
-    let node = graph.node_mut(user).ok_or_else(missing)?;
-    let inputs = node.inputs().map(|input| if input == from { to } else { input });
-    let inputs: Vec<_> = inputs.map(|input| input.to_string()).collect();
-    node.set_inputs(inputs);
-    Ok(())
 }
 
 /// Returns the only node that uses a value of a node, or this output of it, if the value is not fetched.

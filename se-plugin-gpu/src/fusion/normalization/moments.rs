@@ -3,7 +3,7 @@
 use super::mean::{Axes, Mean};
 use super::{first, missing};
 use crate::fusion::pattern::{
-    View, awaited, change, has_type, operands, orders, redirect, shorter,
+    View, awaited, change, has_type, operands, orders, redirect, replace_input, shorter,
 };
 use crate::kernels::moments::MOMENTS;
 use se_plugin::Result;
@@ -75,11 +75,7 @@ impl Moments {
         // The squares have the shape of `x`.
         let squares = first(&self.squares);
         for node in graph.nodes_mut().filter(|node| node.op() == "Shape") {
-            if node.inputs().next() == Some(squares) {
-                let waits = node.inputs().skip(1).map(|input| input.to_string());
-                let inputs: Vec<_> = core::iter::once(x.clone()).chain(waits).collect();
-                node.set_inputs(inputs);
-            }
+            replace_input(node, squares, Input::parse(&x));
         }
         redirect(graph, first(variance), Input::Data { node: &self.mean, output: 1 });
         unused.extend([variance.to_owned(), Input::parse(&x).node().to_owned()]);
