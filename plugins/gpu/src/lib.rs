@@ -16,6 +16,7 @@
 //! | `RUST_GPU_FLOAT64` | `0`: ops compute with float64 on the CPU, as they do without the setting if a GPU or its driver cannot |
 //! | `RUST_GPU_NVIDIA_LIBRARIES` | `0`: CUDA computes without cuBLAS and cuDNN |
 //! | `RUST_GPU_TF32` | `1`: cuBLAS and cuDNN may multiply float32 as TF32 |
+//! | `RUST_GPU_CUDNN_AUTOTUNE` | `0`: cuDNN uses the first algorithm that it suggests; by default the fastest one, found by trial |
 //! | `RUST_GPU_CACHE` | the directory for kernels that were compiled for CUDA or OpenCL, or `0` for none. By default `~/.cache/tensorflow-rust-gpu`. Drivers of Vulkan have caches of their own |
 //! | `RUST_GPU_COUNTERS` | a file to which the GPU's name, how often each kernel ran, and the bytes of its tensors are written, whenever a tensor is copied to the host |
 //!

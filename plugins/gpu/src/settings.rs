@@ -46,3 +46,11 @@ pub(crate) fn libraries() -> Result<bool> {
 pub(crate) fn tf32() -> Result<bool> {
     flag("RUST_GPU_TF32", false)
 }
+
+/// Returns whether the fastest way to convolve is found by trial, with cuDNN.
+///
+/// # Errors
+/// `INVALID_ARGUMENT` for a value that is not understood.
+pub(crate) fn autotune() -> Result<bool> {
+    flag("RUST_GPU_CUDNN_AUTOTUNE", true)
+}

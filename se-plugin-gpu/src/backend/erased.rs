@@ -248,22 +248,22 @@ impl<B: Backend> Recorder for ErasedBatch<B> {
 
     unsafe fn dispatch(&mut self, shader: &Dispatch) -> BackendResult {
         let (backend, batch) = (&*self.backend, &mut *self.batch);
+        let program = shader.program.downcast_ref::<B::Program>().ok_or_else(of_another::<B>)?;
+        // SAFETY: the caller promises the same of batch, program and arguments.
+        let mut launch = |batch: &mut B::Batch| unsafe {
+            backend.launch(batch, program, &shader.push, shader.groups)
+        };
         // SAFETY: the batch has begun, and the tensors are those of the operation and live long enough, as the caller says.
         let is_done = call::<B, _>(|| unsafe {
             match &shader.operation {
                 Operation::Shader => Ok(false),
                 Operation::MatMul(product) => backend.matmul(batch, product, shader.tensors),
                 Operation::Convolution(convolution) => {
-                    backend.convolve(batch, convolution, shader.tensors)
+                    backend.convolve(batch, convolution, shader.tensors, &mut launch)
                 }
             }
         })?;
-        if is_done {
-            return Ok(());
-        }
-        let program = shader.program.downcast_ref::<B::Program>().ok_or_else(of_another::<B>)?;
-        // SAFETY: the caller promises the same of batch, program and arguments.
-        call::<B, _>(|| unsafe { backend.launch(batch, program, &shader.push, shader.groups) })
+        if is_done { Ok(()) } else { call::<B, _>(|| launch(batch)) }
     }
 
     unsafe fn mark(&mut self) -> BackendResult {

@@ -366,8 +366,9 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Computes a convolution by a library: its two operands and the result are at these addresses. Returns `false` if it has
-    /// enqueued nothing; then the shader is launched.
+    /// Computes a convolution by a library: its two operands and the result are at these addresses. Returns `false` if it leaves
+    /// the convolution to the shader, which is launched then. To compare their times, it can launch the shader itself, any number
+    /// of times: `shader` does.
     ///
     /// # Errors
     /// Those of the driver.
@@ -379,6 +380,7 @@ pub unsafe trait Backend: Sized + Send + Sync + 'static {
         _batch: &mut Self::Batch,
         _convolution: &Convolution,
         _tensors: [u64; 3],
+        _shader: &mut dyn FnMut(&mut Self::Batch) -> BackendResult,
     ) -> BackendResult<bool> {
         Ok(false)
     }

@@ -196,7 +196,7 @@ impl Commands {
 ///
 /// # Safety
 /// Both events are of the context of this thread.
-unsafe fn elapsed(first: sys::CUevent, event: sys::CUevent) -> Result<f32, DriverError> {
+pub(super) unsafe fn elapsed(first: sys::CUevent, event: sys::CUevent) -> Result<f32, DriverError> {
     type Function = unsafe extern "C" fn(*mut f32, sys::CUevent, sys::CUevent) -> CUresult;
     // SAFETY: the driver is loaded, for good; its function has this type.
     let function = unsafe { sys::culib().get::<Function>(b"cuEventElapsedTime\0") };

@@ -74,7 +74,7 @@ impl Device {
             load(&image).map(|module| (module, image))
         };
         let module =
-            Cache::load_or_compile(self.cache.as_ref(), &options.key(&source), load, compile)?;
+            Cache::load_or_compile(self.cache.as_deref(), &options.key(&source), load, compile)?;
         let entry = CString::new(ENTRY).unwrap_or_default();
         // SAFETY: the module was loaded, and stays.
         let function = unsafe { result::module::get_function(module, entry) }

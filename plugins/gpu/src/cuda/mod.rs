@@ -42,7 +42,7 @@ struct Device {
     capability: (i32, i32),
     cublas: Option<cublas::Cublas>,
     cudnn: Option<cudnn::Cudnn>,
-    cache: Option<Cache>,
+    cache: Option<Arc<Cache>>,
 }
 
 // SAFETY: the handles are addresses that CUDA lets any thread use.
@@ -226,7 +226,7 @@ fn open_in(
     // SAFETY: it is not launched.
     let trial = unsafe { Shader::named("band") };
     device.compile(&trial, &[4]).map_err(unnamed)?;
-    device.cache = Cache::open(settings);
+    device.cache = Cache::open(settings).map(Arc::new);
     let without = |what, failure: BackendError| {
         log::warn!("RUST_GPU {what}: {}", failure.error(None).message());
     };
@@ -240,7 +240,10 @@ fn open_in(
             without("multiplies matrices without cuBLAS", failure);
             None
         });
-        device.cudnn = cudnn::Cudnn::open(device.stream, free()?, tf32).unwrap_or_else(|failure| {
+        let gpu = result::device::get_name(number).map_err(refused("name a GPU"))?;
+        let options = cudnn::Options::new(settings, gpu, device.cache.clone())?;
+        let opened = cudnn::Cudnn::open(device.stream, free()?, options);
+        device.cudnn = opened.unwrap_or_else(|failure| {
             without("convolves without cuDNN", failure);
             None
         });
@@ -476,13 +479,18 @@ unsafe impl Backend for Cuda {
         batch: &mut Commands,
         convolution: &Convolution,
         tensors: [u64; 3],
+        shader: &mut dyn FnMut(&mut Commands) -> BackendResult,
     ) -> BackendResult<bool> {
         let Some(cudnn) = &self.device.cudnn else { return Ok(false) };
         let _entered = batch.enter(&self.device)?;
         // SAFETY: the context is that of this thread; the tensors have these sizes, and live until the batch is done.
-        let enqueued = unsafe { cudnn.enqueue(convolution, tensors) };
-        enqueued.or_else(|cause| {
-            self.device.library_failed("cuDNN", "convolve", &cudnn.failed, &cause).map(|()| false)
+        let enqueued = unsafe { cudnn.enqueue(convolution, tensors, || shader(batch)) };
+        enqueued.or_else(|failure| match failure {
+            cudnn::Failure::Driver(failure) => Err(failure),
+            cudnn::Failure::Library(cause) => self
+                .device
+                .library_failed("cuDNN", "convolve", &cudnn.failed, &cause)
+                .map(|()| false),
         })
     }
 }

@@ -23,7 +23,7 @@ const LACKS: [(&str, &str); 8] = [
 ];
 
 /// Settings that are not understood, or name no GPU, and parts of the errors.
-const SETTINGS: [(&str, &str, &str); 12] = [
+const SETTINGS: [(&str, &str, &str); 13] = [
     (
         "RUST_GPU_BACKEND",
         "metal",
@@ -53,6 +53,11 @@ const SETTINGS: [(&str, &str, &str); 12] = [
     ),
     ("RUST_GPU_MEMORY_MIB", "much", "is not understood; write RUST_GPU_MEMORY_MIB=512"),
     ("RUST_GPU_NVIDIA_LIBRARIES", "no", "is not understood; write RUST_GPU_NVIDIA_LIBRARIES=0"),
+    (
+        "RUST_GPU_CUDNN_AUTOTUNE",
+        "yes",
+        "is not understood; write RUST_GPU_CUDNN_AUTOTUNE=0 or RUST_GPU_CUDNN_AUTOTUNE=1",
+    ),
     ("RUST_GPU_TF32", "yes", "is not understood; write RUST_GPU_TF32=0 or RUST_GPU_TF32=1"),
     (
         "RUST_GPU_TIMEOUT_S",

@@ -28,6 +28,8 @@ pub const MEMORY: &str = "CPU_CUDA_MEMORY_MIB";
 pub const DEVICES: &str = "CPU_CUDA_DEVICES";
 /// Set, the overflow of a signed integer in a program ends the process.
 pub const TRAPS: &str = "CPU_CUDA_TRAPS";
+/// How many milliseconds longer the first algorithm that cuDNN suggests and that is to be chosen takes.
+pub const SLOW: &str = "CPU_CUDA_SLOW_MS";
 /// The directory of compiled programs.
 const CACHE: &str = "CPU_CUDA_CACHE";
 

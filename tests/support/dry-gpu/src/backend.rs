@@ -128,6 +128,7 @@ unsafe impl Backend for Dry {
         (): &mut (),
         convolution: &Convolution,
         _tensors: [u64; 3],
+        _shader: &mut dyn FnMut(&mut ()) -> BackendResult,
     ) -> BackendResult<bool> {
         let is_pointwise =
             convolution.shape.windows.iter().all(|of| of.size == 1 && of.stride == 1);

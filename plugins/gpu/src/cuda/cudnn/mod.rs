@@ -1,40 +1,95 @@
 //! Convolutions with cuDNN, if it is installed, in place of the shader `convolve`.
 
+mod autotune;
+mod descriptors;
 mod plan;
 mod selftest;
 
 use super::dlopen::CUDNN;
 use super::{broken, failed, warn};
+use crate::settings::{autotune, tf32};
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
 use cudarc::driver::sys::CUstream;
-use plan::{ALIGNMENT, Plan, supported};
+use descriptors::{ALIGNMENT, Layout, supported};
+use plan::Plan;
+use se_plugin::Result;
 use se_plugin::kernel::DType;
-use se_plugin_gpu::backend::{BackendResult, Convolution, ConvolutionKind};
+use se_plugin_gpu::Cache;
+use se_plugin_gpu::backend::{BackendError, BackendResult, Convolution, ConvolutionKind};
+use se_plugin_gpu::settings::Settings;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::time::Duration;
 
-/// The memory for filters in cuDNN's order and for temporary data of an algorithm: at most this
+/// The memory for tensors in cuDNN's order and for temporary data of an algorithm: at most this
 /// many bytes, and at most this part of the GPU's free memory.
-const WORKSPACE: (usize, usize) = (256 << 20, 16);
+const WORKSPACE: (usize, usize) = (1 << 30, 16);
 /// How many different convolutions are kept ready.
 const MOST_PLANS: usize = 4096;
+/// The name of the shader among the names of plans.
+const SHADER: &str = "shader";
 
-type Plans = HashMap<Convolution, Option<Arc<Plan>>>;
+/// The ways in which cuDNN computes a convolution: several until they were timed.
+struct Ways {
+    plans: Vec<Plan>,
+    is_chosen: bool,
+}
+
+type Known = HashMap<Convolution, Option<Arc<Ways>>>;
 
 /// A kind of convolution that cuDNN may compute wrongly, and whether it has volumes.
-type Variant = (ConvolutionKind, DType, bool);
+type Variant = (ConvolutionKind, DType, bool, Layout);
+
+/// How to use cuDNN.
+pub(super) struct Options {
+    /// Whether float32 may be multiplied as TF32.
+    tf32: bool,
+    /// Whether the fastest algorithm is found by trial.
+    autotune: bool,
+    /// How long a trial may take.
+    limit: Duration,
+    /// The GPU, of which choices in the cache are.
+    gpu: String,
+    cache: Option<Arc<Cache>>,
+}
+
+impl Options {
+    /// Reads the settings. `gpu` is its name.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` for a value that is not understood.
+    pub(super) fn new(settings: &Settings, gpu: String, cache: Option<Arc<Cache>>) -> Result<Self> {
+        let limit = settings.timeout.filter(|limit| !limit.is_zero()).unwrap_or(Duration::MAX);
+        Ok(Self { tf32: tf32()?, autotune: autotune()?, limit, gpu, cache })
+    }
+}
+
+/// Why a convolution is not enqueued.
+pub(super) enum Failure {
+    /// The library's, after which the shader is launched.
+    Library(String),
+    Driver(BackendError),
+}
+
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
+        Self::Driver(error)
+    }
+}
 
 /// cuDNN, opened for a GPU.
 pub(super) struct Cudnn {
     handle: Mutex<Handle>,
+    stream: CUstream,
     /// Its address and bytes. Commands run in order, so all use the same.
     workspace: (u64, usize),
-    /// Whether float32 may be multiplied as TF32.
-    tf32: bool,
-    /// `None` for those that cuDNN does not support.
-    plans: Mutex<Plans>,
+    options: Options,
+    /// `None` for those that the shader computes.
+    known: Mutex<Known>,
+    /// Locked while the ways to compute a convolution are timed.
+    trial: Mutex<()>,
     /// The kinds of convolutions with wrong results.
     wrong: Vec<Variant>,
     /// Logs only the first failure that is not the GPU's.
@@ -46,9 +101,17 @@ struct Handle(sys::cudnnHandle_t);
 // SAFETY: the handle is an address that any thread may use, one at a time.
 unsafe impl Send for Handle {}
 
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Cudnn {
     /// Opens cuDNN for the context of this thread, if it is installed, and tests it: the stream is still empty.
-    pub(super) fn open(stream: CUstream, free: usize, tf32: bool) -> BackendResult<Option<Self>> {
+    pub(super) fn open(
+        stream: CUstream,
+        free: usize,
+        options: Options,
+    ) -> BackendResult<Option<Self>> {
         if !CUDNN.find() {
             return Ok(None);
         }
@@ -69,23 +132,25 @@ impl Cudnn {
             .map_err(|error| failed(format_args!("allocate {bytes} bytes for cuDNN"), error))?;
         let mut opened = Self {
             handle: Mutex::new(Handle(handle)),
+            stream,
             workspace: (address, bytes),
-            tf32,
-            plans: Mutex::default(),
+            options,
+            known: Mutex::default(),
+            trial: Mutex::default(),
             wrong: Vec::new(),
             failed: Once::new(),
         };
-        opened.wrong =
-            selftest::wrong(&opened, stream).map_err(|error| failed("try cuDNN", error))?;
+        opened.wrong = selftest::wrong(&opened).map_err(|error| failed("try cuDNN", error))?;
         Ok(Some(opened))
     }
 
     /// Returns whether it computes this convolution. The context is that of this thread.
     pub(super) fn supports(&self, convolution: &Convolution) -> bool {
-        self.plan(convolution).is_some()
+        self.ways(convolution).is_some()
     }
 
-    /// Enqueues a convolution into the stream, if cuDNN supports it. Returns whether it does.
+    /// Enqueues a convolution into the stream, if cuDNN supports it and is faster than the shader. Returns whether it did. The
+    /// first time, the ways to compute it are timed; `shader` launches the shader.
     ///
     /// # Safety
     /// The context is that of this thread; the tensors are in memory of the GPU, which lives until they are computed.
@@ -93,60 +158,163 @@ impl Cudnn {
         &self,
         convolution: &Convolution,
         tensors: [u64; 3],
-    ) -> Result<bool, String> {
+        mut shader: impl FnMut() -> BackendResult,
+    ) -> Result<bool, Failure> {
         // cuDNN may load several elements at once.
         if tensors.iter().any(|address| !address.is_multiple_of(16)) {
             return Ok(false);
         }
-        let Some(plan) = self.plan(convolution) else { return Ok(false) };
-        // SAFETY: the context is that of this thread, and the tensors of these sizes live until they are computed.
-        let enqueued = unsafe { self.compute(&plan, tensors) };
-        let Err(error) = enqueued else { return Ok(true) };
-        // The convolution is not tried again.
-        self.plans().insert(*convolution, None);
-        if is_refusal(error) { Ok(false) } else { Err(text(error)) }
+        let Some(mut ways) = self.ways(convolution) else { return Ok(false) };
+        let enqueued = (|| {
+            if !ways.is_chosen {
+                let _trial = lock(&self.trial);
+                // SAFETY: as the caller says of context and tensors.
+                let chosen = unsafe { self.choose(convolution, tensors, &mut shader) }?;
+                let Some(chosen) = chosen else { return Ok(false) };
+                ways = chosen;
+            }
+            let [plan] = &ways.plans[..] else { return Ok(false) };
+            // SAFETY: the context is that of this thread, and the tensors of these sizes live until they are computed.
+            unsafe { self.compute(plan, tensors) }
+        })();
+        if !matches!(enqueued, Ok(true)) {
+            // The convolution is not tried again.
+            lock(&self.known).insert(*convolution, None);
+        }
+        enqueued
     }
 
-    /// Enqueues a plan.
+    /// Returns the fastest way to compute a convolution, or `None` if that is the shader.
     ///
     /// # Safety
     /// As for [`enqueue`](Self::enqueue).
-    unsafe fn compute(&self, plan: &Plan, addresses: [u64; 3]) -> Result<(), CudnnError> {
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the tensors live until they are computed, and the plan needs no more than there is of the workspace.
-        unsafe { plan.enqueue(handle.0, self.workspace.0, addresses) }
-    }
-
-    fn plans(&self) -> MutexGuard<'_, Plans> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the plan for a convolution, or `None` if cuDNN does not support it.
-    fn plan(&self, convolution: &Convolution) -> Option<Arc<Plan>> {
-        let Convolution { kind, dtype, shape } = convolution;
-        if self.wrong.contains(&(*kind, *dtype, shape.is_deep)) || supported(convolution).is_none()
+    unsafe fn choose(
+        &self,
+        convolution: &Convolution,
+        tensors: [u64; 3],
+        shader: &mut dyn FnMut() -> BackendResult,
+    ) -> Result<Option<Arc<Ways>>, Failure> {
+        // Another thread may have chosen in the meantime.
+        let Some(ways) = self.ways(convolution) else { return Ok(None) };
+        if ways.is_chosen {
+            return Ok(Some(ways));
+        }
+        let plans = &ways.plans;
+        // The gradient of a filter is several launches, which add parts of its sums, if no library computes it.
+        let has_shader = convolution.kind != ConvolutionKind::BackwardFilter;
+        let count = plans.len() + usize::from(has_shader);
+        let fastest = autotune::fastest(self.stream, self.options.limit, count, |way| match plans
+            .get(way)
         {
+            // SAFETY: as the caller says of context and tensors.
+            Some(plan) => unsafe { self.compute(plan, tensors) },
+            None => Ok(shader().map(|()| true)?),
+        })?;
+        let name = |way: usize| plans.get(way).map_or_else(|| SHADER.into(), Plan::name);
+        let chosen = fastest.map(|(way, time)| {
+            let (name, Convolution { kind, dtype, shape }) = (name(way), convolution);
+            log::info!(
+                "RUST_GPU computes {kind:?} of {dtype} by {name}: {time} ms, the fastest of {count} ways; {shape:?}"
+            );
+            if let Some(cache) = &self.options.cache {
+                cache.put(&self.key(convolution), name.as_bytes());
+            }
+            way
+        });
+        let chosen = chosen.filter(|&way| way < plans.len());
+        lock(&self.known).remove(convolution);
+        let chosen = chosen.map(name);
+        let ways = chosen.and_then(|name| self.planned(convolution, Some(&name)));
+        Ok(self.keep(convolution, ways))
+    }
+
+    /// Enqueues a plan. Returns `false` if cuDNN does not support it.
+    ///
+    /// # Safety
+    /// As for [`enqueue`](Self::enqueue).
+    unsafe fn compute(&self, plan: &Plan, addresses: [u64; 3]) -> Result<bool, Failure> {
+        let handle = lock(&self.handle);
+        // SAFETY: the tensors live until they are computed, and the plan needs no more than there is of the workspace.
+        match unsafe { plan.enqueue(handle.0, self.workspace.0, addresses) } {
+            Ok(()) => Ok(true),
+            Err(error) if is_refusal(error) => Ok(false),
+            Err(error) => Err(Failure::Library(text(error))),
+        }
+    }
+
+    /// Returns what a choice in the cache depends on.
+    fn key(&self, convolution: &Convolution) -> String {
+        let Options { tf32, gpu, .. } = &self.options;
+        let (version, space) = (result::get_version(), self.workspace.1);
+        let plugin = env!("CARGO_PKG_VERSION");
+        format!("{convolution:?} on {gpu}, cuDNN {version}, tf32 {tf32}, {space} bytes, {plugin}")
+    }
+
+    /// Returns the ways to compute a convolution, or `None` if cuDNN does not support it or the shader is faster.
+    fn ways(&self, convolution: &Convolution) -> Option<Arc<Ways>> {
+        if supported(convolution).is_none() || self.layouts(convolution).is_empty() {
             return None;
         }
-        if let Some(known) = self.plans().get(convolution) {
+        if let Some(known) = lock(&self.known).get(convolution) {
             return known.clone();
         }
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        let plan = Plan::new(handle.0, self.workspace.1, convolution, self.tf32);
-        drop(handle);
-        let plan = plan.unwrap_or_else(|error| {
-            if !is_refusal(error) {
-                self.failed.call_once(|| warn("cuDNN", "plan a convolution", &text(error)));
-            }
-            None
-        });
-        let mut plans = self.plans();
-        if plans.len() >= MOST_PLANS {
-            plans.clear();
+        let kept = match &self.options {
+            Options { autotune: true, cache: Some(cache), .. } => cache.get(&self.key(convolution)),
+            _ => None,
+        };
+        let kept = kept.and_then(|kept| String::from_utf8(kept).ok());
+        let ways = match kept.as_deref() {
+            Some(SHADER) => None,
+            kept => self.planned(convolution, kept),
+        };
+        self.keep(convolution, ways)
+    }
+
+    fn keep(&self, convolution: &Convolution, ways: Option<Ways>) -> Option<Arc<Ways>> {
+        let ways = ways.map(Arc::new);
+        let mut known = lock(&self.known);
+        if known.len() >= MOST_PLANS {
+            known.clear();
         }
-        let plan = plan.map(Arc::new);
-        plans.insert(*convolution, plan.clone());
-        plan
+        known.insert(*convolution, ways.clone());
+        ways
+    }
+
+    /// Plans a convolution: by the plan of this name, if it is among cuDNN's, by its first suggestion if nothing is tried, or
+    /// else by all.
+    fn planned(&self, convolution: &Convolution, name: Option<&str>) -> Option<Ways> {
+        let Options { autotune, .. } = self.options;
+        let mut plans =
+            self.plans(convolution, &self.layouts(convolution)).unwrap_or_else(|error| {
+                if !is_refusal(error) {
+                    self.failed.call_once(|| warn("cuDNN", "plan a convolution", &text(error)));
+                }
+                Vec::new()
+            });
+        let named = plans.iter().position(|plan| name.is_some_and(|name| plan.name() == name));
+        let chosen = named.or((!autotune).then_some(0));
+        if let Some(at) = chosen {
+            plans = plans.into_iter().skip(at).take(1).collect();
+        }
+        (!plans.is_empty()).then_some(Ways { plans, is_chosen: chosen.is_some() })
+    }
+
+    /// Returns the layouts that are tried for a convolution: those without wrong results.
+    fn layouts(&self, convolution: &Convolution) -> Vec<Layout> {
+        let &Convolution { kind, dtype, ref shape } = convolution;
+        let of = if self.options.autotune { &Layout::ALL[..] } else { &[Layout::Last] };
+        let is_right =
+            |layout: &Layout| !self.wrong.contains(&(kind, dtype, shape.is_deep, *layout));
+        of.iter().copied().filter(is_right).collect()
+    }
+
+    fn plans(
+        &self,
+        convolution: &Convolution,
+        layouts: &[Layout],
+    ) -> Result<Vec<Plan>, CudnnError> {
+        let handle = lock(&self.handle);
+        Plan::all(handle.0, self.workspace.1, convolution, self.options.tf32, layouts)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tests whether cuDNN computes what the shader does. Otherwise only a model that does not learn would show it.
 
-use super::{Cudnn, Variant, is_refusal, text};
-use cudarc::driver::sys::CUstream;
+use super::descriptors::Layout;
+use super::{Cudnn, Failure, Variant};
 use cudarc::driver::{DriverError, result};
 use half::{bf16, f16};
 use se_plugin::kernel::DType;
@@ -150,7 +150,7 @@ fn decode(dtype: DType, bytes: &[u8]) -> Vec<f32> {
 ///
 /// # Errors
 /// Those of the driver.
-pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Result<Vec<Variant>, DriverError> {
+pub(super) fn wrong(cudnn: &Cudnn) -> Result<Vec<Variant>, DriverError> {
     let mut wrong = Vec::new();
     for is_deep in [false, true] {
         for dtype in [DType::Float32, DType::Float16, DType::Bfloat16] {
@@ -159,23 +159,27 @@ pub(super) fn wrong(cudnn: &Cudnn, stream: CUstream) -> Result<Vec<Variant>, Dri
                 (ConvolutionKind::BackwardData, "gradients of images"),
                 (ConvolutionKind::BackwardFilter, "gradients of filters"),
             ] {
-                let mut why = None;
-                for mut shape in SHAPES {
-                    if !is_deep {
-                        (shape.is_deep, shape.images[1], shape.windows[0]) = (false, 1, FLAT);
+                for layout in Layout::ALL {
+                    let mut why = None;
+                    for mut shape in SHAPES {
+                        if !is_deep {
+                            (shape.is_deep, shape.images[1], shape.windows[0]) = (false, 1, FLAT);
+                        }
+                        let convolution = Convolution { kind, dtype, shape };
+                        why = why.or(compare(cudnn, &convolution, layout)?);
                     }
-                    why = why.or(compare(cudnn, stream, &Convolution { kind, dtype, shape })?);
+                    match why {
+                        None => continue,
+                        Some(Wrong::Refused) => {}
+                        Some(Wrong::Because(why)) => log::warn!(
+                            "RUST_GPU does without cuDNN for {name} ({dtype}, {}{}): {why}; \
+                             RUST_GPU_NVIDIA_LIBRARIES=0 leaves it out from the start",
+                            if is_deep { "volumes" } else { "images" },
+                            if layout == Layout::First { ", channels first" } else { "" }
+                        ),
+                    }
+                    wrong.push((kind, dtype, is_deep, layout));
                 }
-                match why {
-                    None => continue,
-                    Some(Wrong::Refused) => {}
-                    Some(Wrong::Because(why)) => log::warn!(
-                        "RUST_GPU does without cuDNN for {name} ({dtype}, {}): {why}; \
-                         RUST_GPU_NVIDIA_LIBRARIES=0 leaves it out from the start",
-                        if is_deep { "volumes" } else { "images" }
-                    ),
-                }
-                wrong.push((kind, dtype, is_deep));
             }
         }
     }
@@ -189,21 +193,24 @@ enum Wrong {
     Because(String),
 }
 
-/// Checks a convolution, and returns what is wrong with it. Returns `None` if cuDNN does not support it.
+/// Checks cuDNN's first suggestion for a convolution in this layout, and returns what is wrong with it. Returns `None` if
+/// cuDNN does not support it.
 fn compare(
     cudnn: &Cudnn,
-    stream: CUstream,
     convolution: &Convolution,
+    layout: Layout,
 ) -> Result<Option<Wrong>, DriverError> {
+    let plans = cudnn.plans(convolution, &[layout]).unwrap_or_default();
+    let [plan, ..] = &plans[..] else { return Ok(None) };
     let &Convolution { kind, dtype, ref shape } = convolution;
-    let Some(plan) = cudnn.plan(convolution) else { return Ok(None) };
-    let is_exact = dtype == DType::Float32 && !cudnn.tf32;
+    let is_exact = dtype == DType::Float32 && !cudnn.options.tf32;
     let [images, filter, results] = tensors(shape, kind, is_exact);
     let (a, b, expected) = match kind {
         ConvolutionKind::Forward => (images, filter, results),
         ConvolutionKind::BackwardData => (results, filter, images),
         ConvolutionKind::BackwardFilter => (images, results, filter),
     };
+    let stream = cudnn.stream;
     let (workspace, space) = cudnn.workspace;
     let places = [0, 1, 2].map(|tensor| workspace + (space + tensor * 4 * MOST) as u64);
     let (factors, mut found) = ([encode(dtype, &a), encode(dtype, &b)], encode(dtype, &expected));
@@ -213,7 +220,7 @@ fn compare(
             unsafe { result::memcpy_htod_async(place, factor, stream) }?;
         }
         // SAFETY: the context is that of this thread; the tensors have these sizes.
-        let computed = unsafe { cudnn.compute(&plan, places) };
+        let computed = unsafe { cudnn.compute(plan, places) };
         // SAFETY: the tensor has so many bytes, and `found` lives until the stream was waited for.
         unsafe { result::memcpy_dtoh_async(&mut found, places[2], stream) }?;
         Ok(computed)
@@ -221,9 +228,10 @@ fn compare(
     // SAFETY: the stream is this context's.
     unsafe { result::stream::synchronize(stream) }?;
     match computed? {
-        Ok(()) => {}
-        Err(error) if is_refusal(error) => return Ok(Some(Wrong::Refused)),
-        Err(error) => return Ok(Some(Wrong::Because(text(error)))),
+        Ok(true) => {}
+        Ok(false) => return Ok(Some(Wrong::Refused)),
+        Err(Failure::Library(why)) => return Ok(Some(Wrong::Because(why))),
+        Err(Failure::Driver(failure)) => return Ok(Some(Wrong::Because(failure.cause))),
     }
     // Some algorithms transform the factors, and a 16-bit float is rounded.
     let part = if is_exact { 0.0 } else { 0.02 };

@@ -133,6 +133,21 @@ functions! {
         Ok(())
     }
 
+    cudnnSetTensorNdDescriptor(
+        descriptor: cudnnTensorDescriptor_t,
+        kind: cudnnDataType_t,
+        count: c_int,
+        sizes: *const c_int,
+        strides: *const c_int,
+    ) {
+        // SAFETY: there are so many of each.
+        let [sizes, strides] = unsafe { [numbers(count, sizes), numbers(count, strides)] };
+        let tensor = Tensor::strided(kind, sizes, strides)?;
+        // SAFETY: `cudnnCreateTensorDescriptor` made it.
+        *unsafe { &*descriptor.cast::<Mutex<Tensor>>() }.lock().unwrap() = tensor;
+        Ok(())
+    }
+
     cudnnCreateFilterDescriptor(descriptor: *mut cudnnFilterDescriptor_t) {
         // SAFETY: a descriptor may be written there.
         unsafe { create::<_, Mutex<Tensor>>(descriptor) }
@@ -243,7 +258,7 @@ functions! {
 }
 
 /// Writes suggestions: an algorithm that is not deterministic, one that needs too much memory, one that loses bits of
-/// float32, and the best of the others.
+/// float32, and two others, of which the first is said to be the best.
 macro_rules! suggest {
     ($perf:ident [$($algo:expr),*], $most:ident, $count:ident, $all:ident) => {{
         use cudnnDeterminism_t::{CUDNN_DETERMINISTIC, CUDNN_NON_DETERMINISTIC};
@@ -252,6 +267,7 @@ macro_rules! suggest {
             (0, CUDNN_NON_DETERMINISTIC, CUDNN_FMA_MATH),
             (1 << 40, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH),
             (WORKSPACE, CUDNN_DETERMINISTIC, CUDNN_TENSOR_OP_MATH),
+            (WORKSPACE, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH),
             (WORKSPACE, CUDNN_DETERMINISTIC, CUDNN_FMA_MATH),
         ];
         let most = usize::try_from($most).unwrap_or_default();
@@ -288,7 +304,8 @@ functions! {
             Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
             Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_FFT,
             Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED,
-            Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_GEMM
+            Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_GEMM,
+            Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD
         ], most, count, all)
     }
 
@@ -327,10 +344,10 @@ functions! {
         // SAFETY: the descriptors were made, and live.
         let convolved = unsafe { Convolved::new(images, filter, results, convolution) }?;
         use cudnnConvolutionFwdAlgo_t as Algorithm;
-        convolved.must_be(algorithm, Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_GEMM, Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED);
+        let longer = convolved.must_be(algorithm, [Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_GEMM, Algorithm::CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD]);
         let (scalars, tensors) = ([alpha, beta], [x, w, y.cast_const()]);
         // SAFETY: as cuDNN says of all of them.
-        unsafe { convolved.enqueue(handle, scalars, Direction::Forward, tensors, (workspace, bytes)) }
+        unsafe { convolved.enqueue(handle, scalars, Direction::Forward, tensors, (workspace, bytes), longer) }
     }
 
     cudnnGetConvolutionBackwardDataAlgorithm_v7(
@@ -350,7 +367,8 @@ functions! {
             Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
             Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT,
             Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED,
-            Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_1
+            Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_1,
+            Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD
         ], most, count, all)
     }
 
@@ -389,10 +407,10 @@ functions! {
         // SAFETY: the descriptors were made, and live.
         let convolved = unsafe { Convolved::new(images, filter, results, convolution) }?;
         use cudnnConvolutionBwdDataAlgo_t as Algorithm;
-        convolved.must_be(algorithm, Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED);
+        let longer = convolved.must_be(algorithm, [Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, Algorithm::CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD]);
         let (scalars, tensors) = ([alpha, beta], [x.cast_const(), w, y]);
         // SAFETY: as cuDNN says of all of them.
-        unsafe { convolved.enqueue(handle, scalars, Direction::BackwardData, tensors, (workspace, bytes)) }
+        unsafe { convolved.enqueue(handle, scalars, Direction::BackwardData, tensors, (workspace, bytes), longer) }
     }
 
     cudnnGetConvolutionBackwardFilterAlgorithm_v7(
@@ -412,7 +430,8 @@ functions! {
             Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
             Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT,
             Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED,
-            Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1
+            Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+            Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD
         ], most, count, all)
     }
 
@@ -451,9 +470,9 @@ functions! {
         // SAFETY: the descriptors were made, and live.
         let convolved = unsafe { Convolved::new(images, filter, results, convolution) }?;
         use cudnnConvolutionBwdFilterAlgo_t as Algorithm;
-        convolved.must_be(algorithm, Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED);
+        let longer = convolved.must_be(algorithm, [Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, Algorithm::CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD]);
         let (scalars, tensors) = ([alpha, beta], [x, w.cast_const(), y]);
         // SAFETY: as cuDNN says of all of them.
-        unsafe { convolved.enqueue(handle, scalars, Direction::BackwardFilter, tensors, (workspace, bytes)) }
+        unsafe { convolved.enqueue(handle, scalars, Direction::BackwardFilter, tensors, (workspace, bytes), longer) }
     }
 }
