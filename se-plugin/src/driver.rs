@@ -4,4 +4,4 @@
 //! TensorFlow the driver below may then call TensorFlow's copy of LLVM, and end the process. [`Library`] prevents it.
 
 pub use crate::abi::driver::Library;
-pub use crate::abi::exit::exit_at_once_if;
+pub use crate::abi::exit::{exit_at_once_if, exit_before_others};

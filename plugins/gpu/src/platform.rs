@@ -17,6 +17,7 @@ se_plugin_gpu::plugin! {
 fn open(settings: &Settings) -> Result<Vec<OpenedGpu>> {
     settings::libraries()?;
     settings::tf32()?;
+    settings::autotune()?;
     match settings::api()? {
         Some(Api::Cuda) => backend::open::<Cuda>(settings),
         Some(Api::Vulkan) => backend::open::<Vulkan>(settings),

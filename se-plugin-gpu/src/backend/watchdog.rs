@@ -54,16 +54,12 @@ impl Watchdog {
             is_software,
             has_compiled: AtomicBool::new(false),
         };
-        watchdog.prepare_for_the_end();
-        watchdog
-    }
-
-    /// A GPU's driver ends with the process. Software compiles in threads with LLVM, which cannot be destroyed meanwhile.
-    fn prepare_for_the_end(&self) {
-        if self.is_software {
-            let running = Arc::clone(&self.running);
+        // A GPU's driver ends with the process. Software compiles in threads with LLVM, which cannot be destroyed meanwhile.
+        if is_software {
+            let running = Arc::clone(&watchdog.running);
             driver::exit_at_once_if(move || is_at_work(&running));
         }
+        watchdog
     }
 
     /// Compiles a shader.
@@ -186,8 +182,8 @@ impl Watchdog {
             if waited.map_err(|failure| self.failed(gpu, &failure))? {
                 finished.fetch_add(1, Ordering::Relaxed);
                 running.fetch_sub(1, Ordering::Relaxed);
-                if self.has_compiled.swap(false, Ordering::Relaxed) {
-                    self.prepare_for_the_end();
+                if self.has_compiled.swap(false, Ordering::Relaxed) && self.is_software {
+                    driver::exit_before_others();
                 }
                 return Ok(());
             }

@@ -1,19 +1,23 @@
 //! The end of a process in which a driver computes.
 
 use core::ffi::{c_int, c_void};
+use core::ptr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 
-/// Whether the driver computes.
+/// Whether a driver computes.
 type IsBusy = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// Ends the process at once, with its exit status, if at its end `is_busy` returns `true`. Call it once more whenever
-/// the driver may have registered functions for the end of the process, such as after its first work: the function that is
-/// registered last is called first.
+/// What the functions at the end of the process ask.
+static DRIVERS: Mutex<Vec<IsBusy>> = Mutex::new(Vec::new());
+
+/// Ends the process at once, with its exit status, if at its end `is_busy` returns `true`.
 ///
 /// A driver for the CPU, such as Mesa's lavapipe or PoCL, compiles and computes in threads of the process. At its end the C
 /// library destroys what LLVM needs while these threads use it, and the process crashes after Python has ended well. If the
 /// process ends at once, its threads end first. C's `stdout` and `stderr` are flushed; functions that were registered before for
-/// the end of the process are not called.
+/// the end of the process are not called. Those that were registered last are called first: see [`exit_before_others`].
 ///
 /// A fork has none of the threads, and ends as without this function. So does a process whose C library is not glibc: others do
 /// not tell the exit status.
@@ -21,21 +25,48 @@ type IsBusy = Box<dyn Fn() -> bool + Send + Sync>;
 /// # Panics
 /// A panic of `is_busy` counts as `false`.
 pub fn exit_at_once_if(is_busy: impl Fn() -> bool + Send + Sync + 'static) {
+    let process = std::process::id();
+    let is_busy = move || std::process::id() == process && is_busy();
+    DRIVERS.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(is_busy));
+    exit_before_others();
+    at_the_end_of_python();
+}
+
+/// Lets what [`exit_at_once_if`] got be asked before the functions that are registered for the end of the process until now.
+/// Call it whenever the driver may have registered some, such as after its first work. In Python it is called once more when the
+/// interpreter has ended.
+pub fn exit_before_others() {
     #[cfg(target_env = "gnu")]
     {
-        let process = std::process::id();
-        let is_busy = move || std::process::id() == process && is_busy();
-        let is_busy: Box<IsBusy> = Box::new(Box::new(is_busy));
-        // SAFETY: `at_exit` takes what is passed here, which is never freed, from any thread.
-        let refused = unsafe { on_exit(at_exit, Box::into_raw(is_busy).cast()) };
+        // SAFETY: `at_exit` may be called by any thread, and does not use its argument.
+        let refused = unsafe { on_exit(at_exit, ptr::null_mut()) };
         if refused != 0 {
             log::warn!(
                 "no memory for a function at the end of the process, which may crash while the GPU is at work"
             );
         }
     }
-    #[cfg(not(target_env = "gnu"))]
-    drop(is_busy);
+}
+
+/// Python calls a few functions after it has ended, and then ends the process: a driver has little time to register others.
+fn at_the_end_of_python() {
+    type PyAtExit = unsafe extern "C" fn(extern "C" fn()) -> c_int;
+    extern "C" fn ended() {
+        exit_before_others();
+    }
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the name is a string that ends in zero.
+        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"Py_AtExit".as_ptr()) };
+        if address.is_null() {
+            return;
+        }
+        // SAFETY: Python's function has this type, in all versions.
+        let register = unsafe { core::mem::transmute::<*mut c_void, PyAtExit>(address) };
+        // There are 32 places. Without one it is as in other programs.
+        // SAFETY: the function takes nothing, calls nothing of Python, and lives as long as the process.
+        let _ = unsafe { register(ended) };
+    });
 }
 
 #[cfg(target_env = "gnu")]
@@ -47,10 +78,16 @@ unsafe extern "C" {
 }
 
 #[cfg(target_env = "gnu")]
-extern "C" fn at_exit(status: c_int, is_busy: *mut c_void) {
-    // SAFETY: `exit_at_once_if` has passed a pointer to such a box, which is never freed.
-    let is_busy = unsafe { &*is_busy.cast::<IsBusy>() };
-    if catch_unwind(AssertUnwindSafe(is_busy)).unwrap_or(false) {
+extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    static IS_ASKED: AtomicBool = AtomicBool::new(false);
+    // What a driver needs may be destroyed when the second one is called.
+    if IS_ASKED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // Not if another thread has it: it may be one that the end of the process does not wait for.
+    let Ok(drivers) = DRIVERS.try_lock() else { return };
+    let is_busy = |driver: &IsBusy| catch_unwind(AssertUnwindSafe(driver)).unwrap_or(false);
+    if drivers.iter().any(is_busy) {
         // Not all streams: a thread that reads one, such as stdin, keeps its lock.
         // SAFETY: the C library has opened both, and each call is for a stream or, if somebody has closed it, for null.
         unsafe {

@@ -235,13 +235,13 @@ fn open_in(
         info.map(|(free, _)| free)
     };
     let tf32 = tf32()?;
+    let gpu = result::device::get_name(number).map_err(refused("name a GPU"))?;
+    let options = cudnn::Options::new(settings, gpu, device.cache.clone())?;
     if libraries()? {
         device.cublas = cublas::Cublas::open(device.stream, tf32).unwrap_or_else(|failure| {
             without("multiplies matrices without cuBLAS", failure);
             None
         });
-        let gpu = result::device::get_name(number).map_err(refused("name a GPU"))?;
-        let options = cudnn::Options::new(settings, gpu, device.cache.clone())?;
         let opened = cudnn::Cudnn::open(device.stream, free()?, options);
         device.cudnn = opened.unwrap_or_else(|failure| {
             without("convolves without cuDNN", failure);
