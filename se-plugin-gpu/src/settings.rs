@@ -6,6 +6,10 @@ use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How long a batch may take without a setting: five times the longest limit of a driver, that of `amdgpu` for compute: 60 s.
+/// NVIDIA's driver has none for a GPU without a display, so a batch of large matrix products may take longer than that.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
 /// How a GPU is opened and used. For a platform named `MY_GPU`:
 ///
 /// | Environment variable | Meaning |
@@ -29,7 +33,7 @@ pub struct Settings {
     pub device_name: Option<String>,
     /// The most device memory to use, in bytes.
     pub memory: Option<u64>,
-    /// How long a batch may take; zero for no limit.
+    /// How long a batch may take; zero for no limit, `None` for [`DEFAULT_TIMEOUT`] or, with software, no limit.
     pub timeout: Option<Duration>,
     /// Whether cooperative matrices may be used.
     pub cooperative: bool,

@@ -2,15 +2,12 @@
 
 use super::erased::Recorder;
 use super::interface::{BackendError, BackendResult};
+use crate::settings::DEFAULT_TIMEOUT;
 use se_plugin::{Code, Error, Result, driver};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
-
-/// Five times the longest limit of a driver, that of `amdgpu` for compute: 60 s. NVIDIA's driver has none for a GPU
-/// without a display, so a batch of large matrix products may take longer than that.
-const LIMIT: Duration = Duration::from_secs(300);
 
 /// The longest wait before a thread checks whether another one has lost the GPU.
 const SLICE: Duration = Duration::from_secs(1);
@@ -44,7 +41,7 @@ pub(super) struct Watchdog {
 impl Watchdog {
     /// Creates a watchdog with the default limit. Software has none: lavapipe takes minutes for milliseconds of a GPU.
     pub(super) fn new(prefix: &'static str, is_software: bool) -> Self {
-        let limit = (!is_software).then_some(LIMIT);
+        let limit = (!is_software).then_some(DEFAULT_TIMEOUT);
         let watchdog = Self {
             prefix,
             limit,

@@ -165,6 +165,11 @@ fn a_gpu_that_is_lost_in_cudnn_is_an_error() {
     let fault = cuda.environment(Some("lost cudnnConvolutionForward 25"));
     let finished = lose_gpu("convolve", "CUDA_ERROR_LAUNCH_FAILED", &[CUDA], fault, true);
     assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{}", finished.stderr);
+    // The trial of algorithms waits for the GPU, too.
+    let fault = cuda.environment(Some("hang cudnnConvolutionForward 25"));
+    let settings = [CUDA, ("RUST_GPU_TIMEOUT_S", "2")];
+    let finished = lose_gpu("convolve", "has not finished a batch for 2 s", &settings, fault, true);
+    assert!(finished.stderr.contains(cpu_cuda::HAPPENED), "{}", finished.stderr);
 }
 
 #[cfg(feature = "matrix")]

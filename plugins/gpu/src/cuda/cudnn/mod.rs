@@ -17,7 +17,7 @@ use se_plugin::Result;
 use se_plugin::kernel::DType;
 use se_plugin_gpu::Cache;
 use se_plugin_gpu::backend::{BackendError, BackendResult, Convolution, ConvolutionKind};
-use se_plugin_gpu::settings::Settings;
+use se_plugin_gpu::settings::{DEFAULT_TIMEOUT, Settings};
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -61,7 +61,8 @@ impl Options {
     /// # Errors
     /// `INVALID_ARGUMENT` for a value that is not understood.
     pub(super) fn new(settings: &Settings, gpu: String, cache: Option<Arc<Cache>>) -> Result<Self> {
-        let limit = settings.timeout.filter(|limit| !limit.is_zero()).unwrap_or(Duration::MAX);
+        let limit = settings.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let limit = if limit.is_zero() { Duration::MAX } else { limit };
         Ok(Self { tf32: tf32()?, autotune: autotune()?, limit, gpu, cache })
     }
 }
