@@ -201,9 +201,9 @@ impl Cudnn {
             return Ok(Some(ways));
         }
         let plans = &ways.plans;
-        // The gradient of a filter is several launches, which add parts of its sums, if no library computes it.
-        let has_shader = convolution.kind != ConvolutionKind::BackwardFilter;
-        let count = plans.len() + usize::from(has_shader);
+        // The shader is the last one. It computes the gradient of a filter in one launch here; once it is chosen, in parts where
+        // that is faster.
+        let count = plans.len() + 1;
         let fastest = autotune::fastest(self.stream, self.options.limit, count, |way| match plans
             .get(way)
         {
