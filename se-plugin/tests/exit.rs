@@ -2,27 +2,39 @@
 #![cfg(target_env = "gnu")]
 #![expect(unsafe_code, reason = "functions of C at the end of a process")]
 
-use se_plugin::driver::exit_at_once_if;
+use se_plugin::driver::{exit_at_once_if, exit_before_others};
 use std::process::{Command, Output};
 
 /// What a process is told to do.
 const CASE: &str = "EXIT_CASE";
 
-extern "C" fn registered_before() {
+extern "C" fn registered() {
     // SAFETY: a string that ends in zero.
-    unsafe { libc::puts(c"registered before".as_ptr()) };
+    unsafe { libc::puts(c"registered".as_ptr()) };
+}
+
+fn register() {
+    // SAFETY: the function takes nothing, and lives as long as the process.
+    assert_eq!(unsafe { libc::atexit(registered) }, 0);
 }
 
 /// The other process; without [`CASE`] it does nothing.
 #[test]
 fn process() {
     let Ok(case) = std::env::var(CASE) else { return };
-    // SAFETY: the function takes nothing, and lives as long as the process.
-    assert_eq!(unsafe { libc::atexit(registered_before) }, 0);
+    if !case.contains("late") {
+        register();
+    }
     exit_at_once_if(|| false);
     let is_busy = case.contains("busy");
     let panics = case.contains("panic");
     exit_at_once_if(move || if panics { panic!("on purpose") } else { is_busy });
+    if case.contains("late") {
+        register();
+    }
+    if case.contains("again") {
+        exit_before_others();
+    }
     // SAFETY: a string that ends in zero; the stream of C keeps it in a buffer.
     unsafe { libc::puts(c"buffered".as_ptr()) };
     if case.contains("fork") {
@@ -51,8 +63,10 @@ fn end(case: &str) -> String {
 
 #[test]
 fn a_busy_process_ends_at_once_and_another_one_as_ever() {
-    assert!(!end("busy").contains("registered before"));
-    for case in ["idle", "panic", "busy fork"] {
-        assert!(end(case).contains("registered before"), "{case}");
+    for case in ["busy", "busy late again"] {
+        assert!(!end(case).contains("registered"), "{case}");
+    }
+    for case in ["idle", "panic", "busy fork", "busy late"] {
+        assert!(end(case).contains("registered"), "{case}");
     }
 }

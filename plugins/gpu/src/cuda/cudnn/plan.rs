@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// More algorithms than cuDNN has: 8 for results, and fewer for gradients.
 const MOST_ALGORITHMS: usize = 16;
 
+/// How many suggestions for a layout are used: each has to be loaded for its trial, and the first are said to be the fastest.
+const MOST_USED: usize = 4;
+
 /// The algorithm of cuDNN.
 #[derive(Clone, Copy, Debug)]
 enum Algorithm {
@@ -30,8 +33,8 @@ pub(super) struct Plan {
     needed: usize,
 }
 
-/// Evaluates to the plans for the algorithms that cuDNN suggests, in its order: the deterministic ones that fit into the
-/// memory and compute with all bits of the type.
+/// Evaluates to the plans for the algorithms that cuDNN suggests first: the deterministic ones that fit into the memory and
+/// compute with all bits of the type.
 macro_rules! suggested {
     (
         $way:ident: $suggest:ident, $needed:ident, $perf:ident,
@@ -62,7 +65,7 @@ macro_rules! suggested {
                 unsafe { result::$needed($cudnn, $a, $b, convolution, $c, perf.algo) }.ok()?;
             (needed <= $space).then_some(Plan { needed, ..plan })
         });
-        plans.collect::<Vec<_>>()
+        plans.take(MOST_USED).collect::<Vec<_>>()
     }};
 }
 
