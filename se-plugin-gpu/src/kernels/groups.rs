@@ -28,7 +28,7 @@ groups! {
     math = add_n::kernels all_finite::kernels multi_tensor::kernels elementwise::kernels elementwise::whole elementwise::others elementwise::predicates elementwise::logical elementwise::comparisons
         fused::kernels matrix::kernels einsum::kernels reduce::kernels scan::kernels sparse::kernels bincount::kernels complex::kernels complex::parts fft::kernels igamma::kernels;
     /// Layers: convolutions, pooling, normalization, softmax, recurrent networks, quantization-aware training.
-    nn = attention::kernels bias::kernels convolve::kernels fake_quant::kernels moments::kernels normalize::kernels pool::kernels recurrent::kernels softmax::kernels;
+    nn = attention::kernels bias::kernels convolve::kernels fake_quant::kernels moments::kernels normalize::kernels pool::kernels quantize_dequantize::kernels recurrent::kernels softmax::kernels;
     /// Ops that move elements: slices, gathers, scatters, shapes and lists of tensors.
     arrays = band::kernels bitcast::kernels concat::kernels diagonal::kernels dynamic_slice::kernels fill::kernels range::kernels gather::kernels
         gather_nd::kernels mirror_pad::kernels pack::kernels pack::on_host pad::kernels reverse_sequence::kernels

@@ -42,6 +42,7 @@ mod pad;
 mod patches;
 mod poisson;
 mod pool;
+mod quantize_dequantize;
 mod random;
 mod range;
 mod recurrent;

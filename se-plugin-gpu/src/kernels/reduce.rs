@@ -311,6 +311,8 @@ fn launch<R>(
 
 pub(super) const SUM: u32 = 0;
 const MEAN: u32 = 1;
+pub(super) const MAX: u32 = 3;
+pub(super) const MIN: u32 = 4;
 pub(super) const ANY: u32 = 6;
 const ARGMAX: u32 = 7;
 const ARGMIN: u32 = 8;
@@ -364,9 +366,9 @@ kernels! {
     "Prod" Prod [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 2, *keep);
     "Max" Max [bool = keep_dims] (host_memory("reduction_indices")) =
-        |run, op, keep| reduce(run, op, 3, *keep);
+        |run, op, keep| reduce(run, op, MAX, *keep);
     "Min" Min [bool = keep_dims] (host_memory("reduction_indices")) =
-        |run, op, keep| reduce(run, op, 4, *keep);
+        |run, op, keep| reduce(run, op, MIN, *keep);
     types (T = [C64], Tidx = [i32, i64])
     "Sum" ComplexSum [bool = keep_dims] (host_memory("reduction_indices")) =
         |run, op, keep| reduce(run, op, 0, *keep);

@@ -172,6 +172,36 @@ def choices():
                 case("Cast", lambda x, target=target: raw.Cast(x=x, DstT=target), numbers((50,), source, -100, 100))
 
 
+def quantized_to_scales(make):
+    """The ops `QuantizeAndDequantize…`: bits, signs, ranges that are given or found, of all numbers or along an axis."""
+    zero = np.float32(0)
+    for bits, narrow, signed, mode in ((8, False, True, "HALF_TO_EVEN"), (4, True, True, "HALF_UP"), (3, False, False, "HALF_TO_EVEN"), (12, False, False, "HALF_UP")):
+        options = dict(signed_input=signed, narrow_range=narrow, num_bits=bits)
+        for shape in ((), (0,), (17,), (3, 5, 7), (400, 6)):
+            x = make(shape)
+            for axis in [-1] + list(range(len(shape)))[-2:]:
+                depth = () if axis < 0 else (shape[axis],)
+                low, high = -np.abs(make(depth)).astype("float32"), np.abs(make(depth, 5.0)).astype("float32")
+                for given in (True, False):
+                    if not given and axis >= 0 and not x.size:
+                        continue
+                    limits = (low, high) if given else (zero, zero)
+                    rest = dict(input=None, input_min=None, input_max=None, range_given=given, axis=axis)
+                    # Of these the CPU refuses given ranges along an axis, in all shapes.
+                    for op in () if given and axis >= 0 else ("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV4"):
+                        case(op, call(op, round_mode=mode, **rest, **options), x, *limits)
+                    if shape:
+                        case("QuantizeAndDequantizeV3", call("QuantizeAndDequantizeV3", **rest, num_bits=None, signed_input=signed, narrow_range=narrow), x, *limits, np.int32(bits))
+                case("QuantizeAndDequantizeV4Grad", call("QuantizeAndDequantizeV4Grad", gradients=None, input=None, input_min=None, input_max=None, axis=axis), make(shape, 1.0), x, low, high)
+    x = make((2, 3))
+    for sign in (zero, np.float32(-1)):
+        # Nothing but zeros, and nothing that has a whole number.
+        case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", input=None, input_min=None, input_max=None, signed_input=False), sign * np.abs(x), zero, zero)
+    rest = dict(input=None, input_min=None, input_max=None)
+    case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", num_bits=64, **rest), x, zero, zero, fails="num_bits is out of range")
+    case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", axis=1, range_given=True, **rest), x, np.zeros(2, "float32"), np.ones(2, "float32"), fails="incorrect size|must be|Dimension")
+
+
 def quantized():
     random = np.random.default_rng(25)
     make = lambda shape, size=9.0: random.uniform(-size, size, shape).astype("float32")
@@ -192,6 +222,7 @@ def quantized():
                 case("FakeQuantWithMinMaxVarsPerChannel", call("FakeQuantWithMinMaxVarsPerChannel", inputs=None, min=None, max=None, **options), make(shape), low, high)
                 case("FakeQuantWithMinMaxVarsPerChannelGradient", call("FakeQuantWithMinMaxVarsPerChannelGradient", gradients=None, inputs=None, min=None, max=None, **options),
                      make(shape, 1), make(shape), low, high)
+    quantized_to_scales(make)
     x, one = make((2, 3)), np.float32(1)
     case("FakeQuantWithMinMaxArgs", call("FakeQuantWithMinMaxArgs", inputs=None, min=2.0, max=1.0), x, fails="min has to be smaller than max")
     case("FakeQuantWithMinMaxArgs", call("FakeQuantWithMinMaxArgs", inputs=None, num_bits=17), x, fails="num_bits must be between 2 and 16")
