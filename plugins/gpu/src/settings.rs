@@ -47,10 +47,12 @@ pub(crate) fn tf32() -> Result<bool> {
     flag("RUST_GPU_TF32", false)
 }
 
-/// Returns whether the fastest way to convolve is found by trial, with cuDNN.
+/// Returns whether the fastest way to convolve is found by trial, with cuDNN. By default it is, unless TensorFlow's variable for
+/// the same results in each process is set.
 ///
 /// # Errors
 /// `INVALID_ARGUMENT` for a value that is not understood.
 pub(crate) fn autotune() -> Result<bool> {
-    flag("RUST_GPU_CUDNN_AUTOTUNE", true)
+    let same = std::env::var_os("TF_DETERMINISTIC_OPS");
+    flag("RUST_GPU_CUDNN_AUTOTUNE", same.is_none_or(|value| value != "1" && value != "true"))
 }

@@ -80,10 +80,11 @@ fn quantize_dequantize(
     };
     let of_range = if options.axis.is_some() { &[depth][..] } else { &[] };
     if options.is_given {
+        // TensorFlow's kernels for the CPU also refuse those of an axis, except in V3.
         for (limit, name) in given.iter().zip(["input_min", "input_max"]) {
             let found = shape(limit)?;
             ensure!(
-                limit.len() == depth,
+                found == of_range,
                 wrong(format!("{name} has incorrect size, expected {of_range:?} was {found:?}"))
             );
         }

@@ -45,8 +45,9 @@ void main() {
         if (IS_GRADIENT) {
             F32(push.out_).v[i] = x >= low && x <= high ? F32(push.gradients).v[i] : 0.0f;
         } else {
-            // There is no number between them.
-            F32(push.out_).v[i] = low > high ? uintBitsToFloat(0x7FC00000) : quantized(x, low, high);
+            // There may be no number between them.
+            bool is_range = !IS_GIVEN || low <= high;
+            F32(push.out_).v[i] = is_range ? quantized(x, low, high) : uintBitsToFloat(0x7FC00000);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, Once, PoisonError};
 /// Whether a driver computes.
 type IsBusy = Box<dyn Fn() -> bool + Send + Sync>;
 
-/// What the functions at the end of the process ask.
+/// The checks that run at the end of the process.
 static DRIVERS: Mutex<Vec<IsBusy>> = Mutex::new(Vec::new());
 
 /// Ends the process at once, with its exit status, if at its end `is_busy` returns `true`.
@@ -32,9 +32,9 @@ pub fn exit_at_once_if(is_busy: impl Fn() -> bool + Send + Sync + 'static) {
     at_the_end_of_python();
 }
 
-/// Lets what [`exit_at_once_if`] got be asked before the functions that are registered for the end of the process until now.
-/// Call it whenever the driver may have registered some, such as after its first work. In Python it is called once more when the
-/// interpreter has ended.
+/// Registers the check of [`exit_at_once_if`] again, so that it runs before all functions that are registered for the end of the
+/// process by now. Call it whenever the driver may have registered some, such as after its first work. In Python it is called once
+/// more when the interpreter has ended.
 pub fn exit_before_others() {
     #[cfg(target_env = "gnu")]
     {
@@ -63,8 +63,9 @@ fn at_the_end_of_python() {
         }
         // SAFETY: Python's function has this type, in all versions.
         let register = unsafe { core::mem::transmute::<*mut c_void, PyAtExit>(address) };
-        // There are 32 places. Without one it is as in other programs.
-        // SAFETY: the function takes nothing, calls nothing of Python, and lives as long as the process.
+        // Python has 32 places. If none is left, only what was registered before protects the process.
+        // SAFETY: the function takes nothing, calls nothing of Python, and lives as long as the process. Before 3.12 Python's list
+        // has no lock: modules of other libraries use it while they are imported, and not while devices are opened.
         let _ = unsafe { register(ended) };
     });
 }
@@ -79,13 +80,13 @@ unsafe extern "C" {
 
 #[cfg(target_env = "gnu")]
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    static IS_ASKED: AtomicBool = AtomicBool::new(false);
-    // What a driver needs may be destroyed when the second one is called.
-    if IS_ASKED.swap(true, Ordering::Relaxed) {
+    static HAS_RUN: AtomicBool = AtomicBool::new(false);
+    // In a fork a thread that is gone may have the lock. Elsewhere the next function tries again.
+    let Ok(drivers) = DRIVERS.try_lock() else { return };
+    // When the second one is called, what a driver needs may have been destroyed.
+    if HAS_RUN.swap(true, Ordering::Relaxed) {
         return;
     }
-    // Not if another thread has it: it may be one that the end of the process does not wait for.
-    let Ok(drivers) = DRIVERS.try_lock() else { return };
     let is_busy = |driver: &IsBusy| catch_unwind(AssertUnwindSafe(driver)).unwrap_or(false);
     if drivers.iter().any(is_busy) {
         // Not all streams: a thread that reads one, such as stdin, keeps its lock.

@@ -235,7 +235,9 @@ fn open_in(
         info.map(|(free, _)| free)
     };
     let tf32 = tf32()?;
-    let gpu = result::device::get_name(number).map_err(refused("name a GPU"))?;
+    let name = result::device::get_name(number).map_err(refused("name a GPU"))?;
+    let driver = driver_info(&device).map_err(refused("query the driver's version"))?;
+    let gpu = format!("{name}, {driver}");
     let options = cudnn::Options::new(settings, gpu, device.cache.clone())?;
     if libraries()? {
         device.cublas = cublas::Cublas::open(device.stream, tf32).unwrap_or_else(|failure| {
@@ -485,12 +487,12 @@ unsafe impl Backend for Cuda {
         let _entered = batch.enter(&self.device)?;
         // SAFETY: the context is that of this thread; the tensors have these sizes, and live until the batch is done.
         let enqueued = unsafe { cudnn.enqueue(convolution, tensors, || shader(batch)) };
-        enqueued.or_else(|failure| match failure {
-            cudnn::Failure::Driver(failure) => Err(failure),
-            cudnn::Failure::Library(cause) => self
-                .device
-                .library_failed("cuDNN", "convolve", &cudnn.failed, &cause)
-                .map(|()| false),
-        })
+        let cause = match enqueued {
+            Ok(is_done) => return Ok(is_done),
+            Err(cudnn::Failure::Driver(failure)) => return Err(failure),
+            Err(cudnn::Failure::Library(cause)) => cause,
+            Err(cudnn::Failure::Hung) => "the GPU takes too long".into(),
+        };
+        self.device.library_failed("cuDNN", "convolve", &cudnn.failed, &cause).map(|()| false)
     }
 }

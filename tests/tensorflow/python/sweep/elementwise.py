@@ -199,6 +199,7 @@ def quantized_to_scales(make):
         case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", input=None, input_min=None, input_max=None, signed_input=False), sign * np.abs(x), zero, zero)
     rest = dict(input=None, input_min=None, input_max=None)
     case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", num_bits=64, **rest), x, zero, zero, fails="num_bits is out of range")
+    case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", range_given=True, **rest), x, np.zeros(1, "float32"), np.ones(1, "float32"), fails="incorrect size|must be a scalar")
     case("QuantizeAndDequantizeV2", call("QuantizeAndDequantizeV2", axis=1, range_given=True, **rest), x, np.zeros(2, "float32"), np.ones(2, "float32"), fails="incorrect size|must be|Dimension")
 
 

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 /// How often each way is timed, after it has run once: of the times the least counts.
 const REPEATS: usize = 3;
-/// If the fastest way takes longer, in milliseconds, they run only once.
+/// If the fastest way takes longer, in milliseconds, they are timed only once.
 const LONG: f32 = 200.0;
+/// A way that takes so many times as long as the fastest one is timed only once.
+const SLOW: f32 = 3.0;
 
 /// An event that is destroyed when it is dropped.
 struct Event(sys::CUevent);
@@ -45,54 +47,51 @@ impl Drop for Event {
 }
 
 /// Runs each of `ways`, which enqueue work into the stream, several times. Returns the fastest one and its time in
-/// milliseconds, or `None` if none of them can run: a way returns whether it can. The context is that of this thread.
+/// milliseconds, infinity if it is the only one, or `None` if none can run: a way returns whether it can. The context is that of
+/// this thread.
 ///
 /// # Errors
-/// Those of `ways` and of the driver, or if the GPU takes longer than `limit`.
+/// Those of `ways` and of the driver, or if the GPU takes longer than `limit` for what is in the stream or for a round.
 pub(super) fn fastest(
     stream: CUstream,
     limit: Duration,
     ways: usize,
     mut run: impl FnMut(usize) -> Result<bool, Failure>,
 ) -> Result<Option<(usize, f32)>, Failure> {
+    // What is in the stream does not count, nor a first run, which may load code.
+    wait(&Event::record(stream)?, limit)?;
     let mut able = Vec::new();
-    let mut events = vec![Event::record(stream)?];
     for way in 0..ways {
         if run(way)? {
-            able.push(way);
-            events.push(Event::record(stream)?);
+            able.push((way, f32::INFINITY));
         }
     }
-    let first = times(&events, limit)?;
-    let least = |times: &mut dyn Iterator<Item = (usize, f32)>| {
-        times.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, time)| (able[at], time))
-    };
-    let found = least(&mut first.iter().copied().enumerate());
-    // The first run may load code. That counts little in a long one.
-    if able.len() < 2 || found.is_some_and(|(_, time)| time > LONG) {
-        return Ok(found);
-    }
-    let mut events = vec![Event::record(stream)?];
+    wait(&Event::record(stream)?, limit)?;
     for _ in 0..REPEATS {
-        for &way in &able {
-            run(way)?;
+        let fastest = able.iter().map(|(_, least)| *least).fold(f32::INFINITY, f32::min);
+        able.retain(|(_, least)| fastest.is_infinite() || *least <= SLOW * fastest);
+        if able.len() < 2 || fastest.is_finite() && fastest > LONG {
+            break;
+        }
+        let mut events = vec![Event::record(stream)?];
+        for (way, _) in &able {
+            if !run(*way)? {
+                return Err(Failure::Library("an algorithm runs only once".into()));
+            }
             events.push(Event::record(stream)?);
         }
+        wait(&events[able.len()], limit)?;
+        for ((_, least), ends) in able.iter_mut().zip(events.windows(2)) {
+            // SAFETY: both events are of the context of this thread.
+            let time = unsafe { elapsed(ends[0].0, ends[1].0) }
+                .map_err(|error| failed("time a convolution", error))?;
+            *least = least.min(time);
+        }
     }
-    let again = times(&events, limit)?;
-    Ok(least(&mut again.iter().enumerate().map(|(at, time)| (at % able.len(), *time))))
+    Ok(able.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)))
 }
 
-/// Waits for events, and returns the milliseconds between each two.
-fn times(events: &[Event], limit: Duration) -> Result<Vec<f32>, Failure> {
-    let Some(last) = events.last() else { return Ok(Vec::new()) };
-    if !last.wait(limit)? {
-        return Err(Failure::Library(format!("the GPU took longer than {limit:?} to try it")));
-    }
-    let between = |ends: &[Event]| {
-        // SAFETY: both events are of the context of this thread.
-        unsafe { elapsed(ends[0].0, ends[1].0) }
-            .map_err(|error| failed("time a convolution", error).into())
-    };
-    events.windows(2).map(between).collect()
+/// Waits until the stream has reached an event.
+fn wait(event: &Event, limit: Duration) -> Result<(), Failure> {
+    if event.wait(limit)? { Ok(()) } else { Err(Failure::Hung) }
 }

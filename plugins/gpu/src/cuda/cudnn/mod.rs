@@ -10,7 +10,7 @@ use super::{broken, failed, warn};
 use crate::settings::{autotune, tf32};
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
-use cudarc::driver::sys::CUstream;
+use cudarc::driver::sys::{CUresult, CUstream, cuStreamQuery};
 use descriptors::{ALIGNMENT, Layout, supported};
 use plan::Plan;
 use se_plugin::Result;
@@ -48,15 +48,15 @@ pub(super) struct Options {
     tf32: bool,
     /// Whether the fastest algorithm is found by trial.
     autotune: bool,
-    /// How long a trial may take.
+    /// How long each round of a trial may take.
     limit: Duration,
-    /// The GPU, of which choices in the cache are.
+    /// The GPU and its driver, of which choices in the cache are.
     gpu: String,
     cache: Option<Arc<Cache>>,
 }
 
 impl Options {
-    /// Reads the settings. `gpu` is its name.
+    /// Reads the settings. `gpu` names it and its driver.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` for a value that is not understood.
@@ -71,6 +71,8 @@ impl Options {
 pub(super) enum Failure {
     /// The library's, after which the shader is launched.
     Library(String),
+    /// The GPU takes too long. The shader is launched, and its batch is watched.
+    Hung,
     Driver(BackendError),
 }
 
@@ -89,8 +91,8 @@ pub(super) struct Cudnn {
     options: Options,
     /// `None` for those that the shader computes.
     known: Mutex<Known>,
-    /// Locked while the ways to compute a convolution are timed.
-    trial: Mutex<()>,
+    /// Locked while the ways to compute a convolution are timed. Whether the GPU hung meanwhile: then nothing else is tried.
+    trial: Mutex<bool>,
     /// The kinds of convolutions with wrong results.
     wrong: Vec<Variant>,
     /// Logs only the first failure that is not the GPU's.
@@ -168,10 +170,14 @@ impl Cudnn {
         let Some(mut ways) = self.ways(convolution) else { return Ok(false) };
         let enqueued = (|| {
             if !ways.is_chosen {
-                let _trial = lock(&self.trial);
+                let mut has_hung = lock(&self.trial);
+                if *has_hung {
+                    return Ok(false);
+                }
                 // SAFETY: as the caller says of context and tensors.
-                let chosen = unsafe { self.choose(convolution, tensors, &mut shader) }?;
-                let Some(chosen) = chosen else { return Ok(false) };
+                let chosen = unsafe { self.choose(convolution, tensors, &mut shader) };
+                *has_hung = matches!(chosen, Err(Failure::Hung));
+                let Some(chosen) = chosen? else { return Ok(false) };
                 ways = chosen;
             }
             let [plan] = &ways.plans[..] else { return Ok(false) };
@@ -204,18 +210,25 @@ impl Cudnn {
         // The shader is the last one. It computes the gradient of a filter in one launch here; once it is chosen, in parts where
         // that is faster.
         let count = plans.len() + 1;
-        let fastest = autotune::fastest(self.stream, self.options.limit, count, |way| match plans
-            .get(way)
-        {
+        let fastest = autotune::fastest(self.stream, self.options.limit, count, |way| {
+            let Some(plan) = plans.get(way) else { return Ok(shader().map(|()| true)?) };
             // SAFETY: as the caller says of context and tensors.
-            Some(plan) => unsafe { self.compute(plan, tensors) },
-            None => Ok(shader().map(|()| true)?),
+            match unsafe { self.compute(plan, tensors) } {
+                Err(Failure::Library(cause)) if !self.is_lost() => {
+                    self.failed.call_once(|| {
+                        let name = plan.name();
+                        log::warn!("RUST_GPU convolves without an algorithm ({name}): {cause}");
+                    });
+                    Ok(false)
+                }
+                done => done,
+            }
         })?;
         let name = |way: usize| plans.get(way).map_or_else(|| SHADER.into(), Plan::name);
         let chosen = fastest.map(|(way, time)| {
             let (name, Convolution { kind, dtype, shape }) = (name(way), convolution);
             log::info!(
-                "RUST_GPU computes {kind:?} of {dtype} by {name}: {time} ms, the fastest of {count} ways; {shape:?}"
+                "RUST_GPU computes {kind:?} of {dtype} by {name}, the fastest of {count} ways ({time} ms); {shape:?}"
             );
             if let Some(cache) = &self.options.cache {
                 cache.put(&self.key(convolution), name.as_bytes());
@@ -243,12 +256,19 @@ impl Cudnn {
         }
     }
 
-    /// Returns what a choice in the cache depends on.
+    /// Returns whether the GPU has failed for good, which an error of the library does not show.
+    fn is_lost(&self) -> bool {
+        // SAFETY: the stream is this context's.
+        let state = unsafe { cuStreamQuery(self.stream) };
+        !matches!(state, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY)
+    }
+
+    /// Returns what a choice in the cache depends on. A plan that needs more memory than there is now is not found, and the
+    /// trial is repeated.
     fn key(&self, convolution: &Convolution) -> String {
         let Options { tf32, gpu, .. } = &self.options;
-        let (version, space) = (result::get_version(), self.workspace.1);
-        let plugin = env!("CARGO_PKG_VERSION");
-        format!("{convolution:?} on {gpu}, cuDNN {version}, tf32 {tf32}, {space} bytes, {plugin}")
+        let (version, plugin) = (result::get_version(), env!("CARGO_PKG_VERSION"));
+        format!("{convolution:?} on {gpu}, cuDNN {version}, tf32 {tf32}, {plugin}")
     }
 
     /// Returns the ways to compute a convolution, or `None` if cuDNN does not support it or the shader is faster.

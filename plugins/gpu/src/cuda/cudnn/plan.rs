@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// More algorithms than cuDNN has: 8 for results, and fewer for gradients.
 const MOST_ALGORITHMS: usize = 16;
 
-/// How many suggestions for a layout are used: each has to be loaded for its trial, and the first are said to be the fastest.
+/// How many suggestions for a layout are used: cuDNN begins with those that it expects to be fast, and each is loaded for its trial.
 const MOST_USED: usize = 4;
 
 /// The algorithm of cuDNN.

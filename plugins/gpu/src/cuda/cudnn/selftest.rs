@@ -232,6 +232,7 @@ fn compare(
         Ok(false) => return Ok(Some(Wrong::Refused)),
         Err(Failure::Library(why)) => return Ok(Some(Wrong::Because(why))),
         Err(Failure::Driver(failure)) => return Ok(Some(Wrong::Because(failure.cause))),
+        Err(Failure::Hung) => return Ok(Some(Wrong::Because("it takes too long".into()))),
     }
     // Some algorithms transform the factors, and a 16-bit float is rounded.
     let part = if is_exact { 0.0 } else { 0.02 };
