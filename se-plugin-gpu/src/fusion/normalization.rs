@@ -1,12 +1,13 @@
-//! Batch normalization in training and layer normalization, which Keras and `tf.nn.moments` write as a dozen ops, and their gradients as
+//! Batch normalization in training, layer and group normalization. Keras and `tf.nn.moments` write them as a dozen ops, and their gradients as
 //! two dozen: each of them reads or writes all elements, and those here do it once or twice.
 //!
 //! Mean and variance become `RustGpuMoments`; the normalization by them stays a tree of elementwise ops, with what comes after it.
-//! The sums and all terms of the gradient become `RustGpuBatchNormGrad` or `RustGpuLayerNormGrad`. If float32 is only in between, in
-//! mixed precision, the gradient reads and writes the shorter type.
+//! The sums and all terms of the gradient become `RustGpuBatchNormGrad`, `RustGpuLayerNormGrad` or `RustGpuGroupNormGrad`. If float32
+//! is only in between, in mixed precision, the gradient reads and writes the shorter type.
 
 mod batch;
 mod bias;
+mod group;
 mod layer;
 mod mean;
 mod moments;
@@ -16,7 +17,7 @@ use super::pattern::{
     View, awaited, change, first, has_blocking_ops, has_type, missing, operands, placed, redirect,
     remove_unused, shorter,
 };
-use crate::kernels::moments::{BATCH_GRADIENT, LAYER_GRADIENT};
+use crate::kernels::moments::{BATCH_GRADIENT, GROUP_GRADIENT, LAYER_GRADIENT};
 use moments::Moments;
 use se_plugin::Result;
 use se_plugin::graph::{Graph, Input, Node};
@@ -102,7 +103,9 @@ impl Gradient {
         if !has_type(root, "T", DType::Float32) || operands(root).count() < 3 {
             return None;
         }
-        batch::find(view, root).or_else(|| layer::find(view, root))
+        view.attempt(|| batch::find(view, root))
+            .or_else(|| view.attempt(|| layer::find(view, root)))
+            .or_else(|| group::find(view, root))
     }
 
     /// Returns what to replace, unless something else needs it.

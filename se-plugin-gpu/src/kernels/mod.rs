@@ -26,6 +26,7 @@ pub(crate) mod fused;
 mod gamma;
 mod gather;
 mod gather_nd;
+mod group_norm;
 pub mod groups;
 mod igamma;
 mod image_transform;

@@ -1,7 +1,8 @@
-//! Mean and variance, and the gradients of batch and layer normalization by them, which [`Fusion`](crate::fusion::Fusion) finds in a graph.
+//! Mean and variance, and the gradients of batch, layer and group normalization by them, which [`Fusion`](crate::fusion::Fusion) finds in a graph.
 //!
 //! Of batch normalization they are of all elements with the same indices along the axes after the first `axes` ones: the channels.
-//! Of layer normalization they are of all elements along the last axis: the rows.
+//! Of layer normalization they are of all elements along the last axis: the rows. Of group normalization they are of all elements
+//! with the same indices along the first and the next-to-last axis: the groups of images.
 
 use super::normalize::{BatchNorm, Op};
 use super::*;
@@ -9,7 +10,8 @@ use se_plugin::kernel::{OpDefinition, OpDefinitionBuilder};
 use se_plugin::register_op;
 use se_plugin::toolkit::shape::to_host;
 
-/// From `x` to the mean and the variance of each channel, with 1 for each of the first axes; if `axes` is -1, of each row. With averages of
+/// From `x` to the mean and the variance of each channel, with 1 for each of the first axes; if `axes` is -1, of each row, and
+/// if it is -2, of each group. With averages of
 /// both, new ones: the old ones times `rest`, and mean and variance times `factor`. With a bias, averages are those of `x`
 /// plus the bias of the channel, and so is `mean_of_sum`.
 pub(crate) const MOMENTS: &str = "RustGpuMoments";
@@ -21,6 +23,9 @@ pub(crate) const BATCH_GRADIENT: &str = "RustGpuBatchNormGrad";
 /// The same where mean and variance are those of rows, of which there are `axes` axes.
 pub(crate) const LAYER_GRADIENT: &str = "RustGpuLayerNormGrad";
 
+/// The same where mean and variance are those of groups. There are `axes` axes between images and groups.
+pub(crate) const GROUP_GRADIENT: &str = "RustGpuGroupNormGrad";
+
 struct Moments;
 
 impl OpDefinition for Moments {
@@ -28,7 +33,7 @@ impl OpDefinition for Moments {
 
     fn define(op: &mut OpDefinitionBuilder) {
         op.attribute("T: {half, bfloat16, float}")
-            .attribute("axes: int >= -1")
+            .attribute("axes: int >= -2")
             .attribute("N: int >= 0")
             .attribute("B: int >= 0")
             .attribute("rest: float")
@@ -67,11 +72,22 @@ impl OpDefinition for LayerGradient {
 }
 register_op!(LayerGradient);
 
+struct GroupGradient;
+
+impl OpDefinition for GroupGradient {
+    const NAME: &'static str = GROUP_GRADIENT;
+
+    fn define(op: &mut OpDefinitionBuilder) {
+        define_gradient(op);
+    }
+}
+register_op!(GroupGradient);
+
 fn define_gradient(op: &mut OpDefinitionBuilder) {
     op.attribute("T: {half, bfloat16, float}")
         .attribute("axes: int >= 1")
         .attribute("epsilon: float")
-        // Of the sums that the last outputs are: for a batch that of the offset, for layers of both.
+        // Of the sums that the last outputs are: for a batch that of the offset, otherwise of both.
         .attribute("keep_dims: list(bool) >= 1")
         .attribute("N: int >= 0")
         .input("x: T")
@@ -89,18 +105,34 @@ fn define_gradient(op: &mut OpDefinitionBuilder) {
 kernels! {
     types (T = [f32, f16, bf16])
     "RustGpuMoments" MomentsOf [Averages = Averages::new] () = |run, op, averages| match averages.axes {
-        Some(axes) => averages.moments(run, op, axes),
-        None => layer_norm::moments(run, op),
+        Means::Channels(axes) => averages.moments(run, op, axes),
+        Means::Rows => layer_norm::moments(run, op),
+        Means::Groups => group_norm::moments(run, op),
     };
     "RustGpuBatchNormGrad" BatchNormGrad [Attributes = Attributes::new] () =
         |run, op, attributes| attributes.compute(run, op);
     "RustGpuLayerNormGrad" LayerNormGrad [Attributes = Attributes::new] () =
         |run, op, attributes| layer_norm::gradient(run, op, attributes);
+    "RustGpuGroupNormGrad" GroupNormGrad [Attributes = Attributes::new] () =
+        |run, op, attributes| group_norm::gradient(run, op, attributes);
 }
 
-/// Reads the number of axes, if it is not -1.
-fn axes(construction: &OpKernelConstruction<'_>) -> Result<Option<usize>> {
-    Ok(usize::try_from(construction.attr::<i64>("axes")?).ok())
+/// The axes that the attribute of the moments names.
+enum Means {
+    /// This many, from the first on.
+    Channels(usize),
+    Rows,
+    Groups,
+}
+
+impl Means {
+    fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
+        Ok(match construction.attr::<i64>("axes")? {
+            -2 => Self::Groups,
+            -1 => Self::Rows,
+            axes => Self::Channels(usize::try_from(axes).map_err(|_| wrong("axes is below -2"))?),
+        })
+    }
 }
 
 /// Returns the shape of the channels of a tensor.
@@ -130,7 +162,7 @@ fn has_bias(construction: &OpKernelConstruction<'_>) -> Result<bool> {
 
 /// The attributes of the moments.
 struct Averages {
-    axes: Option<usize>,
+    axes: Means,
     /// Whether there are averages.
     has: bool,
     has_bias: bool,
@@ -140,14 +172,15 @@ struct Averages {
 
 impl Averages {
     fn new(construction: &OpKernelConstruction<'_>) -> Result<Self> {
-        let axes = axes(construction)?;
+        let axes = Means::new(construction)?;
+        let is_of_channels = matches!(axes, Means::Channels(_));
         let count = construction.attr::<i64>("N")?;
         ensure!(
-            count == 0 || count == 2 && axes.is_some(),
-            wrong(format!("N is {count} and not 0 or 2, and 0 for rows"))
+            count == 0 || count == 2 && is_of_channels,
+            wrong(format!("N is {count} and not 0 or 2, and 0 for rows and groups"))
         );
         let has_bias = has_bias(construction)?;
-        ensure!(!has_bias || axes.is_some(), wrong("B is 1 and not 0, as for rows"));
+        ensure!(!has_bias || is_of_channels, wrong("B is 1 and not 0, as for rows and groups"));
         Ok(Self {
             axes,
             has: count == 2,
@@ -220,7 +253,8 @@ impl Attributes {
             _ => return Err(wrong("keep_dims does not have one element or two")),
         };
         Ok(Self {
-            axes: axes(construction)?.ok_or_else(|| wrong("axes is negative"))?,
+            axes: usize::try_from(construction.attr::<i64>("axes")?)
+                .map_err(|_| wrong("axes is negative"))?,
             epsilon: construction.attr("epsilon")?,
             keep_dims,
             has_scale: scales == 1,

@@ -16,6 +16,8 @@ pub(super) struct BatchNorm {
     /// Whether there are averages of moments: `epsilon` times the old ones, and `factor` times the new. Of a gradient, whether there is that
     /// of a bias.
     pub(super) has_averages: bool,
+    /// Of group normalization, whose sums are those of each image.
+    pub(super) groups: Option<Groups>,
 }
 
 impl BatchNorm {
@@ -28,6 +30,7 @@ impl BatchNorm {
             factor: 1.0,
             has_scale: true,
             has_averages: false,
+            groups: None,
         }
     }
 
@@ -55,6 +58,33 @@ impl BatchNorm {
         channels: usize,
         operands: &[Operand<'_>],
     ) -> Result<()> {
+        self.enqueue_stages(context, op, number, x, channels, operands).map(drop)
+    }
+
+    /// Enqueues the first stage alone, for each image, and returns the sums with the elements of a part and the number of parts.
+    pub(super) fn sums_of_images(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        number: Op,
+        x: &DeviceTensor,
+        channels: usize,
+        operands: &[Operand<'_>],
+    ) -> Result<(DeviceTensor, [u32; 2])> {
+        let (stages, sums) = self.enqueue_stages(context, op, number, x, channels, operands)?;
+        let sums = sums.ok_or_else(|| Error::internal("group normalization has no sums"))?;
+        Ok((sums, [stages.part as u32, stages.groups[1]]))
+    }
+
+    fn enqueue_stages(
+        &self,
+        context: &Run<'_>,
+        op: &'static str,
+        number: Op,
+        x: &DeviceTensor,
+        channels: usize,
+        operands: &[Operand<'_>],
+    ) -> Result<(Stages, Option<DeviceTensor>)> {
         let stages = self.stages(number, x.dtype(), [x.len(), channels], operands)?;
         ensure_turns(context, op, stages.turns())?;
         word(stages.sums())?;
@@ -64,7 +94,8 @@ impl BatchNorm {
         };
         let mut operands = operands.to_vec();
         operands.push(sums.as_ref().map_or(Operand::Value(0), Operand::from));
-        stages.each(op, &operands, |launch| launch.enqueue(context))
+        stages.each(op, &operands, |launch| launch.enqueue(context))?;
+        Ok((stages, sums))
     }
 
     /// Enqueues a gradient: from `x` and `dy`, and scale, mean and variance of each channel, to the gradients of `x`, scale, offset and bias.
@@ -91,13 +122,14 @@ impl BatchNorm {
         word(len)?;
         let has_sums = number != Op::Normalize || self.is_training;
         let is_wide = channels.is_multiple_of(4) && operands.iter().all(|of| of.is_multiple_of(16));
-        let count = len.checked_div(channels).unwrap_or(0);
+        let images = self.groups.map_or(1, |groups| groups.images);
+        let count = len.checked_div(channels * images).unwrap_or(0);
         let threads = channels.div_ceil(if is_wide { 4 } else { 1 });
         let across = threads.next_power_of_two().min(if is_wide { 8 } else { 32 });
         let tiles = threads.div_ceil(across);
         let busy = if has_sums { BUSY } else { 8 * BUSY };
         let down = backend::WORKGROUP as usize / across;
-        let parts = busy.div_ceil(tiles.max(1)).min(count.div_ceil(down)).max(1);
+        let parts = busy.div_ceil((tiles * images).max(1)).min(count.div_ceil(down)).max(1);
         let part = count.div_ceil(parts).max(1);
         let parts = count.div_ceil(part).max(1);
         Ok(Stages {
@@ -108,9 +140,20 @@ impl BatchNorm {
             has_sums,
             across,
             part,
-            groups: [tiles.min(MOST_GROUPS) as u32, parts as u32, 1],
+            groups: [tiles.min(MOST_GROUPS) as u32, parts as u32, images.min(MOST_GROUPS) as u32],
+            images,
+            width: self.groups.map_or(1, |groups| groups.width),
+            is_of_images: self.groups.is_some(),
         })
     }
+}
+
+/// What has a mean and a variance each in group normalization.
+#[derive(Clone, Copy)]
+pub(super) struct Groups {
+    pub(super) images: usize,
+    /// The channels of a group.
+    pub(super) width: usize,
 }
 
 /// Workgroups that keep a GPU busy. More of them would read the sums of more parts.
@@ -128,6 +171,8 @@ pub(super) enum Op {
     Moments,
     /// The gradients of scale and offset where mean and variance are those of rows.
     RowGradient,
+    /// The sums of the gradients of group normalization.
+    GroupGradient,
 }
 
 /// How the elements are divided among workgroups, and what all launches are told.
@@ -143,20 +188,25 @@ pub(super) struct Stages {
     /// The elements of a channel in a part.
     part: usize,
     groups: [u32; 3],
+    images: usize,
+    width: usize,
+    /// Whether the first stage is all there is.
+    is_of_images: bool,
 }
 
 impl Stages {
     /// Returns the number of sums between the stages.
     pub(super) fn sums(&self) -> usize {
         let [_, parts, _] = self.groups;
-        if self.has_sums { 2 * parts as usize * self.numbers[1] as usize } else { 0 }
+        let of_images = 2 * self.images * parts as usize * self.numbers[1] as usize;
+        if self.has_sums { of_images } else { 0 }
     }
 
     /// Returns the turns of the loops of a thread.
     fn turns(&self) -> usize {
         let ([_, parts, _], down) = (self.groups, backend::WORKGROUP as usize / self.across);
         let sums = if self.has_sums { (parts as usize).div_ceil(down) } else { 0 };
-        self.part.div_ceil(down * EACH) + sums + 24
+        (self.part.div_ceil(down * EACH) + sums + 24) * self.images.div_ceil(MOST_GROUPS)
     }
 
     /// Passes each launch to `then`: of the sums, if there are any, and of the elements.
@@ -167,9 +217,15 @@ impl Stages {
         mut then: impl FnMut(&Launch<'_>) -> Result<()>,
     ) -> Result<()> {
         let sums = if self.has_sums { self.groups[1] } else { 0 };
-        let numbers = [&self.numbers[..], &[self.across as u32, self.part as u32, sums]].concat();
-        let stages: &[bool] = if self.has_sums { &[false, true] } else { &[true] };
-        let [tiles, parts, _] = self.groups;
+        let (across, part) = (self.across as u32, self.part as u32);
+        let rest = [across, part, sums, self.images as u32, self.width as u32];
+        let numbers = [&self.numbers[..], &rest].concat();
+        let stages: &[bool] = match (self.has_sums, self.is_of_images) {
+            (_, true) => &[false],
+            (true, false) => &[false, true],
+            (false, false) => &[true],
+        };
+        let [tiles, parts, images] = self.groups;
         stages.iter().try_for_each(|&is_last| {
             // Each workgroup adds the sums of all parts.
             let is_of_sums = is_last
@@ -181,7 +237,7 @@ impl Stages {
                 constants: &[&self.constants[..], &flags].concat(),
                 operands,
                 numbers: &numbers,
-                groups: [tiles, if is_of_sums { 1 } else { parts }, 1],
+                groups: [tiles, if is_of_sums { 1 } else { parts }, images],
             })
         })
     }

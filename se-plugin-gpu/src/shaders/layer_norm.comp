@@ -20,35 +20,9 @@ layout(push_constant, scalar) uniform Push {
 
 const uint MOMENTS = 0;
 
-struct Sums { float first, second; };
-
-shared float first_of[256];
-shared float second_of[256];
-
-// The sums of all threads of a row.
-Sums total(float first, float second) {
-    uint lane = gl_LocalInvocationID.x, at = lane % push.across;
-    barrier();
-    first_of[lane] = first;
-    second_of[lane] = second;
-    barrier();
-    for (uint other = push.across / 2; other > 0; other /= 2) {
-        if (at < other) {
-            first_of[lane] = first_of[lane] + first_of[lane + other];
-            second_of[lane] = second_of[lane] + second_of[lane + other];
-        }
-        barrier();
-    }
-    Sums sums;
-    sums.first = first_of[lane - at];
-    sums.second = second_of[lane - at];
-    return sums;
-}
+#include "row_sums.glsl"
 
 float sum_of(vec4 x) { return IS_WIDE ? (x[0] + x[1]) + (x[2] + x[3]) : x[0]; }
-
-// The numbers of V columns.
-vec4 floats(uint64_t at, uint i) { return IS_WIDE ? load_four(at, i / 4, T_F32) : vec4(F32(at).v[i]); }
 
 void moments(uint row, uint end, uint at, uint step) {
     uint start = row * push.columns;

@@ -9,3 +9,7 @@ void store_elements(uint64_t at, uint i, uint type, vec4 four) {
     if (IS_WIDE) store_four(at, i / 4, type, four);
     else store(at, i, type, four[0]);
 }
+
+// V neighbouring floats, of any TYPE of elements.
+vec4 floats(uint64_t at, uint i) { return IS_WIDE ? load_four(at, i / 4, T_F32) : vec4(F32(at).v[i]); }
+void store_floats(uint64_t at, uint i, vec4 four) { store_elements(at, i, T_F32, four); }

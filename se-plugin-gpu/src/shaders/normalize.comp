@@ -1,6 +1,6 @@
 #version 460
-// Batch normalization, its gradient, mean and variance alone, and the gradients of scale and offset of layer normalization. The
-// threads of a workgroup are rows of `across` neighbours, each with V channels; the workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
+// Batch normalization, its gradient, mean and variance alone, and the gradients of scale and offset of layer normalization. Of group
+// normalization the first stage alone, for each image: `group_norm.comp` has the rest. The threads of a workgroup are rows of `across` neighbours, each with V channels; the workgroup computes a part of the elements of these channels. The first stage sums each part. In the last one each workgroup adds
 // the sums of all parts, in the same order, and computes the elements of its own. The stages are in `src/kernels/normalize.rs`.
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -32,20 +32,20 @@ layout(push_constant, scalar) uniform Push {
     uint across;
     // Elements of a channel in a part, and parts whose sums there are.
     uint part, parts;
+    // Of group normalization: images, and the channels of a group.
+    uint images, width;
 } push;
 
 #include "neighbours.glsl"
+#include "channel_groups.glsl"
 
 // Elements in a turn of a loop, which are all read before one is used: `EACH` in `src/kernels/normalize.rs`.
 const uint EACH = 4;
 
-// The last is of a mean and a variance for each row, and not for each channel.
-const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2, ROW_GRADIENT = 3;
-const bool IS_GRADIENT = OP == GRADIENT || OP == ROW_GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
+// The last two are of a mean and a variance for each row, and for each group of an image, and not for each channel.
+const uint NORMALIZE = 0, GRADIENT = 1, MOMENTS = 2, ROW_GRADIENT = 3, GROUP_GRADIENT = 4;
+const bool IS_GRADIENT = OP == GRADIENT || OP == ROW_GRADIENT || OP == GROUP_GRADIENT, IS_VARIANCE = IS_TRAINING && !IS_GRADIENT;
 
-// The numbers of V channels.
-vec4 floats(uint64_t at, uint i) { return IS_WIDE ? load_four(at, i / 4, T_F32) : vec4(F32(at).v[i]); }
-void store_floats(uint64_t at, uint i, vec4 four) { store_elements(at, i, T_F32, four); }
 vec4 reciprocal_root(vec4 x) {
     return vec4(1.0f / sqrt(x[0]), 1.0f / sqrt(x[1]), 1.0f / sqrt(x[2]), 1.0f / sqrt(x[3]));
 }
@@ -114,12 +114,13 @@ vec4 row_normal(vec4 x, uint row) {
 }
 
 // The sums of a thread's elements. Squares are of what elements differ from the first, so that a large mean takes no digits.
-Sums sums_of(uint channel, uint first, uint end, uint step) {
+Sums sums_of(uint image, uint channel, uint first, uint end, uint step) {
     Sums sums = none();
     if (first >= end) return sums;
     vec4 from, differences = vec4(0.0f);
     if (OP == GRADIENT) from = floats(push.mean, channel);
     else if (OP == ROW_GRADIENT) from = vec4(0.0f);
+    else if (OP == GROUP_GRADIENT) from = of_groups(push.mean, image, channel);
     else from = elements(push.x, first * push.channels + channel);
     vec4 x[EACH], dy[EACH];
     for (uint row = first; row < end; row += EACH * step) {
@@ -236,10 +237,10 @@ void finish(uint channel, uint first, uint end, uint step, Sums all) {
     store_floats(push.saved_variance, channel, floats(push.variance, channel) * push.epsilon + variance * push.factor);
 }
 
-void main() {
+void compute(uint image) {
     uint lane = gl_LocalInvocationID.x, across = push.across, down = 256 / across;
-    uint of_tile = V * across, row = lane / across, part = gl_WorkGroupID.y;
-    uint first = part * push.part + row, end = min((part + 1) * push.part, push.count);
+    uint of_tile = V * across, row = lane / across, part = gl_WorkGroupID.y, start = image * push.count;
+    uint first = start + part * push.part + row, end = start + min((part + 1) * push.part, push.count);
     for (uint from = gl_WorkGroupID.x * of_tile; from < push.channels; from += gl_NumWorkGroups.x * of_tile) {
         uint channel = from + lane % across * V;
         bool is_one = channel < push.channels;
@@ -247,7 +248,7 @@ void main() {
         if (!IS_LAST || push.parts > 0) {
             if (is_one) {
                 if (IS_LAST) sums = sums_of_parts(channel, row, down);
-                else sums = sums_of(channel, first, end, down);
+                else sums = sums_of(image, channel, first, end, down);
             }
             sums = total(sums);
         }
@@ -255,8 +256,13 @@ void main() {
         if (IS_LAST) {
             finish(channel, first, end, down, sums);
         } else if (row == 0) {
-            store_floats(push.sums, 2 * part * push.channels + channel, sums.first);
-            store_floats(push.sums, (2 * part + 1) * push.channels + channel, sums.second);
+            uint at = 2 * (image * push.parts + part) * push.channels + channel;
+            store_floats(push.sums, at, sums.first);
+            store_floats(push.sums, at + push.channels, sums.second);
         }
     }
+}
+
+void main() {
+    for (uint image = gl_WorkGroupID.z; image < push.images; image += gl_NumWorkGroups.z) compute(image);
 }

@@ -15,10 +15,10 @@ macro_rules! sources {
 }
 
 sources! {
-    "add_n.comp" "all_finite.comp" "angles64.glsl" "attention.comp" "band.comp" "bincount.comp" "bits.glsl" "broadcast.glsl" "colors.comp" "common.glsl" "complex.comp" "complex.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
-    "elementwise.comp" "elementwise.glsl" "fake_quant.comp" "fft.comp" "fused.comp" "gamma.comp" "gamma64.glsl" "gather.comp" "gather_nd.comp" "igamma64.comp" "image_transform.comp" "index.glsl" "layer_norm.comp" "links.comp"
+    "add_n.comp" "all_finite.comp" "angles64.glsl" "attention.comp" "band.comp" "bincount.comp" "bits.glsl" "broadcast.glsl" "channel_groups.glsl" "colors.comp" "common.glsl" "complex.comp" "complex.glsl" "convolve.comp" "cooperative.glsl" "depthwise.comp" "diagonal.comp"
+    "elementwise.comp" "elementwise.glsl" "fake_quant.comp" "fft.comp" "fused.comp" "gamma.comp" "gamma64.glsl" "gather.comp" "gather_nd.comp" "group_norm.comp" "igamma64.comp" "image_transform.comp" "index.glsl" "layer_norm.comp" "links.comp"
     "math.glsl" "math64.glsl" "matmul.comp" "matmul64.comp" "mirror_pad.comp" "multi_tensor.comp" "multinomial.comp" "neighbours.glsl" "normalize.comp" "one_hot.comp" "optimize.comp" "patches.comp"
-    "philox.glsl" "poisson64.comp" "products.glsl" "quantize_dequantize.comp" "random.comp" "random64.comp" "range.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "scan.comp"
+    "philox.glsl" "poisson64.comp" "products.glsl" "quantize_dequantize.comp" "random.comp" "random64.comp" "range.comp" "recurrent.comp" "reduce.comp" "resize.comp" "reverse_sequence.comp" "row_sums.glsl" "scan.comp"
     "scatter.comp" "select.comp" "softmax.comp" "space_to_batch.comp" "steps.glsl" "strided_copy.comp" "tile.glsl" "topk.comp"
     "window.comp" "window.glsl"
 }

@@ -3,7 +3,8 @@
     gpu_counts.py MODEL[,POLICY]
 
 MODEL is one of `keras.applications`, trained on 32 images of 224 x 224 with SGD and momentum, `transformer`, that of `examples/device_demo` with Adam,
-or `attention`, a causal layer of 8 heads of 64 on 8 sequences of 512 with SGD. POLICY is one of Keras' for mixed precision. RUST_GPU_COUNTERS is the file of the counters. Writes the launches of the third step by op, and their
+`attention`, a causal layer of 8 heads of 64 on 8 sequences of 512 with SGD, or `unet`, two residual blocks of a diffusion model with group
+normalization on 8 images of 64 x 64 with 64 channels, with SGD. POLICY is one of Keras' for mixed precision. RUST_GPU_COUNTERS is the file of the counters. Writes the launches of the third step by op, and their
 bytes, as one line of JSON; lines around that step on stderr tell which copies it has. Results are zeros or garbage, and not looked at.
 """
 import json
@@ -39,6 +40,21 @@ def attention():
     return model, tf.data.Dataset.from_tensors((examples, examples)).repeat()
 
 
+def unet():
+    keras.utils.set_random_seed(1)
+    layers, random = keras.layers, np.random.default_rng(0)
+    x = y = keras.Input((64, 64, 64))
+    for _ in range(2):
+        before = y
+        for _ in range(2):
+            y = layers.Conv2D(64, 3, padding="same")(keras.activations.silu(layers.GroupNormalization(32)(y)))
+        y = layers.Add()([before, y])
+    model = keras.Model(x, y)
+    model.compile(keras.optimizers.SGD(0.001), "mse", jit_compile=False)
+    examples = random.random((8, 64, 64, 64), "float32")
+    return model, tf.data.Dataset.from_tensors((examples, examples)).repeat()
+
+
 def application(name):
     keras.utils.set_random_seed(1)
     random = np.random.default_rng(0)
@@ -61,7 +77,7 @@ def run(what):
     if policy:
         keras.mixed_precision.set_global_policy(policy[0])
     with tf.device(DEVICE):
-        models = dict(transformer=transformer, attention=attention)
+        models = dict(transformer=transformer, attention=attention, unet=unet)
         model, dataset = models[name]() if name in models else application(name)
         with tf.device("/CPU:0"):
             data = iter(dataset)

@@ -1,11 +1,12 @@
 """Groups of ops in graphs on the device of the type TF_PLUGIN_DEVICE_TYPE that the graph pass replaces by others; steps, one an argument, in their order.
-All but `rows` and `finite` are about batch normalization.
+All but `rows`, `groups` and `finite` are about batch normalization.
 
     written    as `tf.nn.moments` and `tf.nn.batch_normalization` write it: results and gradients of all inputs are the CPU's, and those of the
                same ops one by one, in the same bits each time
     layers     as Keras' layer writes it, in float32 and mixed precision
     biases     after a bias, which changes nothing but the mean
     rows       layer normalization as Keras' layer writes it
+    groups     group normalization as Keras' layer writes it
     others     what looks like it and is another thing is computed as it is written
     order      nodes that wait, are fed, or read memory that changes
     finite     whether all gradients are finite, which optimizers ask if they scale the loss
@@ -21,7 +22,7 @@ from fusion_compare import CPU, DEVICE, counted, raw
 from pattern_compare import compare, gradients, near, random, run
 from steps import check, take
 
-MOMENTS, GRADIENT, LAYER, FINITE = "RustGpuMoments", "RustGpuBatchNormGrad", "RustGpuLayerNormGrad", "RustGpuAllFinite"
+MOMENTS, GRADIENT, LAYER, GROUP, FINITE = ["RustGpu" + name for name in "Moments BatchNormGrad LayerNormGrad GroupNormGrad AllFinite".split()]
 
 
 def moments_first(x, scale=None, offset=None, axes=(0, 1, 2), keepdims=False):
@@ -219,6 +220,61 @@ def rows():
     compare(gradients(residual), [empty, empty, ones, ones], "nothing", {})
 
 
+# The moments are sums and the rest, the gradient sums, those of groups, those of channels, and the elements.
+GROUPS = {MOMENTS: 2, GROUP: 4, "Tile": 0, "BroadcastTo": 0, "SquaredDifference": 0}
+
+
+def group_layer(shape, dtype, expected, limit, what, any_batch=False, **options):
+    """A layer between two ops, with all its gradients, on both devices."""
+    layer = keras.layers.GroupNormalization(**options)
+    with tf.device(CPU):
+        layer.build(shape)
+    x, weights = (tf.constant(random.normal(2.0, 1.5, shape), dtype) for _ in range(2))
+    variables = [tf.constant(random.uniform(0.5, 2.0, variable.shape), tf.float32) for variable in layer.trainable_variables]
+
+    def normalize(x, *values):
+        y, _ = layer.stateless_call(values, [], x * 2)
+        return keras.ops.tanh(y),
+    signature = [tf.TensorSpec((None,) + shape[1:], dtype)] * 2 + [tf.TensorSpec(value.shape, tf.float32) for value in variables]
+    compare(gradients(normalize), [weights, x] + variables, what, expected, limit, signature if any_batch else None)
+
+
+def groups():
+    for policy, limit in (("float32", 5e-5), ("mixed_float16", 6e-3), ("mixed_bfloat16", 4e-2)):
+        keras.mixed_precision.set_global_policy(policy)
+        dtype = keras.mixed_precision.global_policy().compute_dtype
+        for shape, count in [((3, 5, 4, 12), 4), ((2, 7, 3, 15), 5), ((1, 16, 16, 64), 32), ((4, 9, 6), 2), ((2, 3, 2, 4, 10), 5), ((70, 2, 2, 8), 2),
+                             ((2, 3, 3, 600), 2), ((2, 33, 33, 6), 1), ((3, 5, 7, 8), -1), ((3, 5, 7, 5), -1)]:
+            for any_batch in (False, True):
+                what = "%s %r in %d groups%s" % (policy, shape, count, " of any batch" if any_batch else "")
+                # Sums over an axis of one are left out, or named as well: the gradient of one image, group or channel may stay.
+                is_usual = abs(count) != 1 if any_batch else shape[0] > 1
+                expected = GROUPS if is_usual else {MOMENTS: 2}
+                group_layer(shape, dtype, expected, limit, what, any_batch, groups=count)
+        # Without an offset its gradient is left out, and without a scale the moments alone are found.
+        shape = (3, 5, 4, 12)
+        group_layer(shape, dtype, GROUPS, limit, "%s without an offset" % policy, groups=4, center=False)
+        group_layer(shape, dtype, {MOMENTS: 2, GROUP: 0}, limit, "%s without a scale" % policy, groups=4, scale=False)
+        group_layer(shape, dtype, {GROUP: 0}, limit, "%s with channels first" % policy, groups=5, axis=1)
+    keras.mixed_precision.set_global_policy("float32")
+    group_layer((0, 5, 4, 12), "float32", {}, 5e-5, "no images", True, groups=4)
+    x, weights = (tf.constant(random.normal(2.0, 1.5, (3, 5, 4, 3, 2)), tf.float32) for _ in range(2))
+    kept = tf.constant(random.uniform(0.5, 2.0, (1, 1, 1, 3, 2)), tf.float32)
+
+    def variant(axes, of=lambda x: x):
+        def normalize(x, scale, offset):
+            mean, variance = tf.nn.moments(tf.reshape(x, (3, 5, 4, 3, 2)), axes, keepdims=True)
+            return tf.nn.batch_normalization(of(x), mean, variance, offset, scale, 1e-3), mean, variance
+        return gradients(normalize)
+    for axes in [(1, 2), (1, 2, 3), (2, 4), (1, 2, 3, 4), (0, 1, 2, 4)]:
+        compare(variant(axes), [weights, x, kept, kept * 2], "axes %r" % (axes,), {GROUP: 0}, 5e-5)
+    compare(variant((1, 2, 4), lambda x: x * 1.5), [weights, x, kept, kept * 2], "another tensor's", {GROUP: 0}, 5e-5)
+    # A large mean takes few digits from the variance, and not all of them; NaN stays in its group.
+    for what, x in [("a large mean", random.normal(1000.0, 0.5, (4, 8, 8, 2, 4))), ("NaN", np.where(np.arange(240).reshape(2, 5, 4, 3, 2) == 9, np.nan, 1.5))]:
+        moments = lambda x: tf.nn.moments(tf.reshape(x, x.shape), (1, 2, 4), keepdims=True)
+        compare(moments, [tf.constant(x, tf.float32)], what, {})
+
+
 def others():
     shape = (3, 4, 4, 4)
     x, weights = (tf.constant(random.normal(3.0, 2.0, shape), tf.float32) for _ in range(2))
@@ -407,4 +463,4 @@ def off():
     compare(lambda x: all_finite([x, x * 2]), [x], "off", {FINITE: 0})
 
 
-take(written, layers, biases, rows, others, order, finite, off)
+take(written, layers, biases, rows, groups, others, order, finite, off)

@@ -153,10 +153,10 @@ impl<'g> Parts<'g> {
 
 /// Elements of a tensor in their order, whatever its shape, and whether they were converted to float32.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Elements<'g>(Input<'g>, bool);
+pub(super) struct Elements<'g>(Input<'g>, bool);
 
 /// Returns what has the same elements as an input, in another shape that is that of a tensor.
-fn whole<'g>(view: View<'g, '_>, mut input: Input<'g>) -> Elements<'g> {
+pub(super) fn whole<'g>(view: View<'g, '_>, mut input: Input<'g>) -> Elements<'g> {
     let mut is_converted = false;
     loop {
         input = view.plain(input);

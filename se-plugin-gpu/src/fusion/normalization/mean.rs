@@ -1,8 +1,7 @@
 //! Means over some axes of a tensor, and their gradients.
 
-use super::super::pattern::{View, orders};
+use super::super::pattern::{View, operands, orders, shorter};
 use super::first;
-use core::slice::from_ref;
 use se_plugin::graph::Input;
 
 /// Axes of a tensor.
@@ -12,14 +11,45 @@ pub(super) enum Axes {
     First(usize),
     /// The last. Its index is known where another op names it.
     Last(Option<usize>),
+    /// All but the first and the next-to-last of this many: of images whose channels are in groups.
+    Groups(usize),
 }
 
 impl Axes {
-    /// Returns the axes that a constant names.
+    /// Returns the axes that a constant names. What may be those of groups is, if `x` has so many axes.
     fn of<'g>(view: View<'g, '_>, constant: Input<'g>) -> Option<Self> {
-        match view.constant(constant)?.ints()?[..] {
+        let mut axes = view.constant(constant)?.ints()?;
+        axes.sort_unstable();
+        match axes[..] {
             [-1] => Some(Self::Last(None)),
+            [1, .., _] if axes == Self::of_groups(axes.len() + 2) => {
+                Some(Self::Groups(axes.len() + 2))
+            }
             _ => view.first_axes(constant).map(Self::First),
+        }
+    }
+
+    /// Returns the axes of the elements of a group.
+    fn of_groups(rank: usize) -> Vec<i64> {
+        let axes = (1..rank).filter(|&axis| axis + 2 != rank);
+        axes.map(|axis| axis as i64).collect()
+    }
+
+    /// Returns whether an axis of a tensor of `rank` axes is one of them.
+    fn has(self, axis: usize, rank: usize) -> bool {
+        match self {
+            Self::First(axes) => axis < axes,
+            Self::Last(_) => axis + 1 == rank,
+            Self::Groups(_) => axis > 0 && axis + 2 != rank,
+        }
+    }
+
+    /// Returns whether a tensor may have so many axes.
+    fn fits(self, rank: usize) -> bool {
+        match self {
+            Self::First(axes) => axes <= rank,
+            Self::Last(_) => rank > 0,
+            Self::Groups(of) => of == rank,
         }
     }
 
@@ -34,6 +64,11 @@ impl Axes {
                     _ => false,
                 })
             }
+            Self::Groups(rank) => {
+                let mut named = view.constant(constant).and_then(|axes| axes.ints());
+                named.iter_mut().for_each(|axes| axes.sort_unstable());
+                named.is_some_and(|axes| axes == Self::of_groups(rank))
+            }
         }
     }
 
@@ -42,6 +77,7 @@ impl Axes {
         match self {
             Self::First(axes) => axes as i64,
             Self::Last(_) => -1,
+            Self::Groups(_) => -2,
         }
     }
 }
@@ -71,6 +107,9 @@ impl<'g> Mean<'g> {
             let (mean, from, of_mean) = sum(mean, "Mean")?;
             let x = view.plain(x);
             let is_mean = view.plain(from) == x && of_mean == axes;
+            if let Axes::Groups(rank) = axes {
+                view.search(|| extents(view, x)).filter(|extents| extents.len() == rank)?;
+            }
             is_mean.then_some(Self { x, mean, squares, axes })
         })
     }
@@ -115,15 +154,14 @@ impl<'g> Mean<'g> {
         let [from, sizes] = view.operands(spread, &["Tile", "BroadcastTo"])?;
         let count = match view.constant(sizes).and_then(|sizes| sizes.ints()) {
             Some(sizes) => {
-                let (first, rest) = match self.axes {
-                    Axes::First(axes) => sizes.split_at_checked(axes)?,
-                    Axes::Last(_) => {
-                        sizes.split_last().map(|(last, rest)| (from_ref(last), rest))?
-                    }
-                };
+                let rank = sizes.len();
                 let is_tile = view.node(spread, &["Tile"]).is_some();
-                let is_plain = !is_tile || rest.iter().all(|&times| times == 1);
-                is_plain.then(|| first.iter().map(|&extent| extent as f32).product::<f32>())
+                let all = sizes.iter().enumerate();
+                let (of_mean, rest): (Vec<_>, Vec<_>) =
+                    all.partition(|&(axis, _)| self.axes.has(axis, rank));
+                let is_plain = !is_tile || rest.iter().all(|&(_, &times)| times == 1);
+                (self.axes.fits(rank) && is_plain)
+                    .then(|| of_mean.iter().map(|&(_, &extent)| extent as f32).product::<f32>())
             }
             None => None,
         };
@@ -145,6 +183,20 @@ impl<'g> Mean<'g> {
         };
         is_mean.then_some((from, other))
     }
+}
+
+/// Returns the extents that a tensor is reshaped to, with -1 for those that are not known. It may be converted then.
+pub(super) fn extents<'g>(view: View<'g, '_>, x: Input<'g>) -> Option<Vec<i64>> {
+    let x = shorter(view, x).map_or(x, |(from, _)| view.plain(from));
+    let [_, shape] = view.operands(x, &["Reshape"])?;
+    if let Some(parts) = view.node(shape, &["Pack"]) {
+        let known = |part| match view.constant(part)?.ints()?[..] {
+            [only] => Some(only),
+            _ => None,
+        };
+        return Some(operands(parts).map(|part| known(part).unwrap_or(-1)).collect());
+    }
+    view.constant(shape)?.ints()
 }
 
 /// What `x` is multiplied by: the reciprocal root of the variance, and the scale.

@@ -36,7 +36,7 @@ impl Moments {
         let statistics = [found.mean, variance.name()].map(first);
         let averages = match found.axes {
             Axes::First(_) => Average::of_both(view, statistics, mean),
-            Axes::Last(_) => None,
+            Axes::Last(_) | Axes::Groups(_) => None,
         };
         let (x, dtype) = shorter(view, found.x).unwrap_or((found.x, DType::Float32));
         Some(Self {

@@ -1,3 +1,5 @@
+mod groups;
+
 use super::*;
 use crate::kernels::moments::MOMENTS;
 use se_plugin::graph::Constant;
@@ -59,6 +61,12 @@ fn graph(lines: &str) -> Graph<'static> {
         ("two", Constant::of_float(2.0)),
         ("rest", Constant::of_float(0.75)),
         ("factor", Constant::of_float(0.25)),
+        ("grouped", Constant::of_ints(&[-1, 2, 2, 3, 5])),
+        ("group_axes", Constant::of_ints(&[1, 2, 4])),
+        ("group_times", Constant::of_ints(&[1, 2, 2, 1, 5])),
+        ("images", Constant::of_ints(&[0])),
+        ("places", Constant::of_ints(&[1, 2])),
+        ("of_group", Constant::of_ints(&[4])),
     ];
     for (name, value) in constants {
         let mut node = Node::new(name, "Const");
@@ -70,7 +78,7 @@ fn graph(lines: &str) -> Graph<'static> {
         let mut node = Node::new(words[0], words[1]);
         node.set_device(DEVICE).set_inputs(&words[2..]).set_attr("T", DType::Float32);
         if matches!(words[1], "Mean" | "Sum") {
-            node.set_attr("keep_dims", words[1] == "Mean");
+            node.set_attr("keep_dims", words[1] == "Mean" || words[0].starts_with("kept_"));
         }
         if words[1].starts_with("BiasAdd") {
             node.set_attr("data_format", "NHWC".to_owned());

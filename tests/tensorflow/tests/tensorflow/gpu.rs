@@ -311,7 +311,7 @@ fn fusion_keeps_what_others_use_and_wait_for() {
 fn patterns_are_found_and_computed_as_on_the_cpu() {
     counts_of(
         "patterns",
-        &["written", "layers", "biases", "rows", "others", "order", "finite"],
+        &["written", "layers", "biases", "rows", "groups", "others", "order", "finite"],
         &[],
     );
     counts_of("patterns", &["off"], &[("RUST_GPU_FUSE", "0")]);

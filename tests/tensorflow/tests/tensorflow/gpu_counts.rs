@@ -94,6 +94,8 @@ table! {
     a_transformer: "transformer", 112, 1, 4, 0;
     attention: "attention", 39, 6, 2, 0;
     attention_in_mixed_precision: "attention,mixed_float16", 67, 4, 4, 0;
+    blocks_of_a_diffusion_model: "unet", 107, 11, 2, 0;
+    blocks_of_a_diffusion_model_in_mixed_precision: "unet,mixed_float16", 143, 8, 4, 0;
     efficient_net: "EfficientNetB0", 1149, 266, 2, 0;
     mobile_net: "MobileNetV2", 599, 176, 2, 0;
     res_net: "ResNet50", 634, 278, 2, 0;
