@@ -61,8 +61,8 @@ macro_rules! suggested {
             // The memory depends on the kind of multiplication.
             plan.set_math().ok()?;
             // SAFETY: handle and descriptors live.
-            let needed =
-                unsafe { result::$needed($cudnn, $a, $b, convolution, $c, perf.algo) }.ok()?;
+            let needed = unsafe { result::$needed($cudnn, $a, $b, convolution, $c, perf.algo) };
+            let needed = needed.ok()?;
             (needed <= $space).then_some(Plan { needed, ..plan })
         });
         plans.take(MOST_USED).collect::<Vec<_>>()
