@@ -139,6 +139,15 @@ fn warn(library: &str, what: &str, cause: &str) {
     log::warn!("RUST_GPU uses its own kernels: {library} cannot {what}: {cause}");
 }
 
+/// Returns the error of a stream of this thread's context, after which its GPU cannot be used any more.
+fn state(stream: sys::CUstream) -> Result<(), DriverError> {
+    // SAFETY: the stream is one of the context.
+    match unsafe { sys::cuStreamQuery(stream) } {
+        CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => Ok(()),
+        lost => Err(DriverError(lost)),
+    }
+}
+
 /// Returns a function that describes a driver's error before a GPU is open.
 fn refused(what: &str) -> impl FnOnce(DriverError) -> Error {
     move |error| failed(what, error).error(None)
@@ -299,10 +308,7 @@ impl Device {
 
     /// Returns whether the GPU has failed for good.
     fn is_lost(&self) -> bool {
-        let Ok(_entered) = self.enter() else { return true };
-        // SAFETY: the stream is this context's.
-        let state = unsafe { sys::cuStreamQuery(self.stream) };
-        !matches!(state, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY)
+        self.enter().map_or(true, |_entered| state(self.stream).is_err())
     }
 
     /// Logs the first failure of a library; the shader computes the same. Fails if the GPU is lost, which the error of a
@@ -314,14 +320,9 @@ impl Device {
         logged: &Once,
         cause: &str,
     ) -> BackendResult {
-        // SAFETY: the stream is this context's.
-        match unsafe { sys::cuStreamQuery(self.stream) } {
-            CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY => {
-                logged.call_once(|| warn(library, what, cause));
-                Ok(())
-            }
-            lost => Err(failed(what, DriverError(lost))),
-        }
+        state(self.stream).map_err(|lost| failed(what, lost))?;
+        logged.call_once(|| warn(library, what, cause));
+        Ok(())
     }
 }
 

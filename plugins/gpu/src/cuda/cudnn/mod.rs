@@ -6,11 +6,11 @@ mod plan;
 mod selftest;
 
 use super::dlopen::CUDNN;
-use super::{broken, failed, warn};
+use super::{broken, failed, state, warn};
 use crate::settings::{autotune, tf32};
 use cudarc::cudnn::result::{self, CudnnError};
 use cudarc::cudnn::sys;
-use cudarc::driver::sys::{CUresult, CUstream, cuStreamQuery};
+use cudarc::driver::sys::CUstream;
 use descriptors::{ALIGNMENT, Layout, supported};
 use plan::Plan;
 use se_plugin::Result;
@@ -214,7 +214,7 @@ impl Cudnn {
             let Some(plan) = plans.get(way) else { return Ok(shader().map(|()| true)?) };
             // SAFETY: as the caller says of context and tensors.
             match unsafe { self.compute(plan, tensors) } {
-                Err(Failure::Library(cause)) if !self.is_lost() => {
+                Err(Failure::Library(cause)) if state(self.stream).is_ok() => {
                     self.failed.call_once(|| {
                         let name = plan.name();
                         log::warn!("RUST_GPU convolves without an algorithm ({name}): {cause}");
@@ -254,13 +254,6 @@ impl Cudnn {
             Err(error) if is_refusal(error) => Ok(false),
             Err(error) => Err(Failure::Library(text(error))),
         }
-    }
-
-    /// Returns whether the GPU has failed for good, which an error of the library does not show.
-    fn is_lost(&self) -> bool {
-        // SAFETY: the stream is this context's.
-        let state = unsafe { cuStreamQuery(self.stream) };
-        !matches!(state, CUresult::CUDA_SUCCESS | CUresult::CUDA_ERROR_NOT_READY)
     }
 
     /// Returns what a choice in the cache depends on. A plan that needs more memory than there is now is not found, and the
