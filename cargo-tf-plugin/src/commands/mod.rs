@@ -113,8 +113,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut all = Vec::new();
         let documents = "../README.md ../docs/check.md ../docs/packaging.md ../docs/performance.md \
-            ../docs/trace.md ../docs/coverage.md templates/fs/README.md \
-            templates/object-store/README.md templates/device/README.md templates/both/README.md templates/ops/README.md \
+            ../docs/trace.md ../docs/coverage.md ../docs/gpu-backend.md templates/fs/README.md \
+            templates/object-store/README.md templates/device/README.md templates/both/README.md templates/gpu/README.md templates/ops/README.md \
             templates/common/ci.yml";
         for path in documents.split(' ') {
             let text = fs::read_to_string(root.join(path)).expect(path);

@@ -35,6 +35,7 @@ const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     ("first-device.md", &["rust", "python"], "tests/tensorflow/tests/tensorflow/readme.rs"),
     ("gpu-device.md", &["rust"], "tests/book/tests/code.rs"),
     ("gpu-backend.md", &["rust"], "tests/book/tests/code.rs"),
+    ("gpu-backend.md", &["sh"], PARSED),
     ("ops.md", &["rs"], "tests/book/tests/code.rs"),
     ("check.md", &["sh"], PARSED),
     ("trace.md", &["python"], "cargo-tf-plugin/tests/commands/trace.rs"),
