@@ -143,12 +143,7 @@ impl<'g> Parts<'g> {
                 _ => None,
             })?;
         let (of_variance, slope) =
-            terms.iter().find_map(|&term| match mean.given(view, term, 2.0)? {
-                (given, Some(other)) if mean.is_difference(view, other) => {
-                    Some((term, parts.slope(view, given)?))
-                }
-                _ => None,
-            })?;
+            mean.term_of_variance(view, terms, |given| parts.slope(view, given))?;
         let scale = view.graph.nodes().filter(|node| {
             let factors = || operands(node).map(|input| view.plain(input)).collect::<Vec<_>>();
             let is_both =

@@ -186,12 +186,7 @@ impl<'g> Parts<'g> {
             Some((term, self.negative_sum(view, products, self.inverse, is_negative)?))
         })?;
         let (of_variance, slope) =
-            terms.iter().find_map(|&term| match mean.given(view, term, 2.0)? {
-                (given, Some(other)) if mean.is_difference(view, other) => {
-                    Some((term, self.slope(view, given)?))
-                }
-                _ => None,
-            })?;
+            mean.term_of_variance(view, terms, |given| self.slope(view, given))?;
         let sums = || view.graph.nodes().filter(|node| node.op() == "Sum");
         let of_images = |node: &'g Node<'_>| Self::summed(view, first(node.name()), 0..1);
         let is_of_scale = |node: &'g Node<'_>| {

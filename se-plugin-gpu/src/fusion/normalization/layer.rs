@@ -115,12 +115,7 @@ impl<'g> Parts<'g> {
             find().unwrap_or(false)
         })?;
         let (of_variance, slope) =
-            terms.iter().find_map(|&term| match mean.given(view, term, 2.0)? {
-                (given, Some(other)) if mean.is_difference(view, other) => {
-                    Some((term, self.slope(view, given)?))
-                }
-                _ => None,
-            })?;
+            mean.term_of_variance(view, terms, |given| self.slope(view, given))?;
         let scale = view.graph.nodes().filter(|node| node.op() == "Sum").find(|node| {
             let find = || {
                 let [of, axes] = operands(node).collect::<Vec<_>>().try_into().ok()?;

@@ -138,6 +138,19 @@ impl<'g> Mean<'g> {
         difference == Some([self.x, first(self.mean)])
     }
 
+    /// Finds the term of a gradient that is the variance's, and what `slope` finds in the gradient of the variance.
+    pub(super) fn term_of_variance(
+        &self,
+        view: View<'g, '_>,
+        terms: &[Input<'g>],
+        slope: impl Fn(Input<'g>) -> Option<Input<'g>>,
+    ) -> Option<(Input<'g>, Input<'g>)> {
+        terms.iter().find_map(|&term| match self.given(view, term, 2.0)? {
+            (given, Some(other)) if self.is_difference(view, other) => Some((term, slope(given)?)),
+            _ => None,
+        })
+    }
+
     /// Returns what is given to all elements along the axes by the gradient of a mean, times `factor`: `of` may have one more
     /// factor, which is returned too.
     pub(super) fn given(

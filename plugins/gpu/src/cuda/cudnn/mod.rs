@@ -224,22 +224,19 @@ impl Cudnn {
                 done => done,
             }
         })?;
-        let name = |way: usize| plans.get(way).map_or_else(|| SHADER.into(), Plan::name);
-        let chosen = fastest.map(|(way, time)| {
-            let (name, Convolution { kind, dtype, shape }) = (name(way), convolution);
+        let chosen = fastest.and_then(|(way, time)| {
+            let plan = plans.get(way);
+            let name = plan.map_or_else(|| SHADER.into(), Plan::name);
+            let Convolution { kind, dtype, shape } = convolution;
             log::info!(
                 "RUST_GPU computes {kind:?} of {dtype} by {name}, the fastest of {count} ways ({time} ms); {shape:?}"
             );
             if let Some(cache) = &self.options.cache {
                 cache.put(&self.key(convolution), name.as_bytes());
             }
-            way
+            Some(Ways { plans: vec![plan?.clone()], is_chosen: true })
         });
-        let chosen = chosen.filter(|&way| way < plans.len());
-        lock(&self.known).remove(convolution);
-        let chosen = chosen.map(name);
-        let ways = chosen.and_then(|name| self.planned(convolution, Some(&name)));
-        Ok(self.keep(convolution, ways))
+        Ok(self.keep(convolution, chosen))
     }
 
     /// Enqueues a plan. Returns `false` if cuDNN does not support it.
@@ -266,9 +263,7 @@ impl Cudnn {
 
     /// Returns the ways to compute a convolution, or `None` if cuDNN does not support it or the shader is faster.
     fn ways(&self, convolution: &Convolution) -> Option<Arc<Ways>> {
-        if supported(convolution).is_none() || self.layouts(convolution).is_empty() {
-            return None;
-        }
+        supported(convolution)?;
         if let Some(known) = lock(&self.known).get(convolution) {
             return known.clone();
         }

@@ -24,6 +24,7 @@ enum Algorithm {
 }
 
 /// A convolution that is ready to be enqueued.
+#[derive(Clone)]
 pub(super) struct Plan {
     of: Arc<Described>,
     pub(super) layout: Layout,
